@@ -26,8 +26,8 @@ type fleet struct {
 	repo *git.Repository
 }
 
-// pinned is a Shoot of the base whose worker pools one landscape overrides.
-const pinned = `apiVersion: core.gardener.cloud/v1beta1
+// overriddenShoot is a Shoot of the base whose worker pools one landscape overrides.
+const overriddenShoot = `apiVersion: core.gardener.cloud/v1beta1
 kind: Shoot
 metadata: {name: web, namespace: garden-local}
 spec:
@@ -44,32 +44,32 @@ func newFleet(t *testing.T) *fleet {
 	require.NoError(t, err)
 	for _, name := range []string{"garden/garden.yaml", "garden/secrets.yaml", "gardenconfig/cloudprofile.yaml", "seeds/local.yaml", "seeds/secrets.yaml",
 		"projects/local/project.yaml", "projects/local/credentials.yaml"} {
-		write(t, f.root, "base/"+name, local(t, name))
+		writeFile(t, f.root, "base/"+name, readDemoFile(t, name))
 	}
-	f.shoot(t, "web", "front", "back")
-	f.shoot(t, "night", "night")
+	f.addShoot(t, "web", "front", "back")
+	f.addShoot(t, "night", "night")
 	for _, name := range []string{"dev", "staging", "production"} {
-		write(t, f.root, name+"/landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: "+name+
+		writeFile(t, f.root, name+"/landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: "+name+
 			"\nspec:\n  layers: [../base]\n  catalogue:\n    version: "+components.Version+"\n")
 	}
-	write(t, f.root, "staging/night.yaml", "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: night, namespace: garden-local}\nspec: {hibernation: {enabled: true}}\n")
-	write(t, f.root, "production/web.yaml", pinned)
-	f.offer(t, "1.1.0")
+	writeFile(t, f.root, "staging/night.yaml", "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: night, namespace: garden-local}\nspec: {hibernation: {enabled: true}}\n")
+	writeFile(t, f.root, "production/web.yaml", overriddenShoot)
+	f.addImageVersion(t, "1.1.0")
 	f.commit(t)
 	return f
 }
 
-// offer adds a version of the machine image to the CloudProfile of the base.
-func (f *fleet) offer(t *testing.T, version string) {
+// addImageVersion adds a version of the machine image to the CloudProfile of the base.
+func (f *fleet) addImageVersion(t *testing.T, version string) {
 	t.Helper()
-	f.everywhere(t, "    - version: 1.0.0\n", "    - version: "+version+"\n      classification: supported\n      cri:\n      - name: containerd\n      architectures:\n      - amd64\n    - version: 1.0.0\n", cloudProfile)
+	f.replaceInFiles(t, "    - version: 1.0.0\n", "    - version: "+version+"\n      classification: supported\n      cri:\n      - name: containerd\n      architectures:\n      - amd64\n    - version: 1.0.0\n", cloudProfileFile)
 }
 
-// shoot adds a copy of the demonstration's Shoot to the base, with other pools of up to three
+// addShoot adds a copy of the demonstration's Shoot to the base, with other pools of up to three
 // nodes.
-func (f *fleet) shoot(t *testing.T, name string, pools ...string) {
+func (f *fleet) addShoot(t *testing.T, name string, pools ...string) {
 	t.Helper()
-	text := local(t, "projects/local/shoot.yaml")
+	text := readDemoFile(t, "projects/local/shoot.yaml")
 	text = strings.NewReplacer("  name: local\n  namespace", "  name: "+name+"\n  namespace", "domain: local.local", "domain: "+name+".local").Replace(text)
 	begin := strings.Index(text, "    - name: local\n")
 	end := strings.Index(text, "  kubernetes:\n")
@@ -78,7 +78,7 @@ func (f *fleet) shoot(t *testing.T, name string, pools ...string) {
 	for _, pool := range pools {
 		workers += strings.NewReplacer("- name: local\n", "- name: "+pool+"\n", "maximum: 2", "maximum: 3").Replace(text[begin:end])
 	}
-	write(t, f.root, "base/projects/local/"+name+".yaml", text[:begin]+workers+text[end:])
+	writeFile(t, f.root, "base/projects/local/"+name+".yaml", text[:begin]+workers+text[end:])
 }
 
 func (f *fleet) commit(t *testing.T) string {
@@ -91,8 +91,8 @@ func (f *fleet) commit(t *testing.T) string {
 	return hash.String()
 }
 
-// everywhere replaces all occurrences of a text in files of the repository.
-func (f *fleet) everywhere(t *testing.T, before, after string, files ...string) {
+// replaceInFiles replaces all occurrences of a text in files of the repository.
+func (f *fleet) replaceInFiles(t *testing.T, before, after string, files ...string) {
 	t.Helper()
 	for _, name := range files {
 		p := filepath.Join(f.root, filepath.FromSlash(name))
@@ -104,13 +104,13 @@ func (f *fleet) everywhere(t *testing.T, before, after string, files ...string) 
 }
 
 const (
-	web          = "base/projects/local/web.yaml"
-	night        = "base/projects/local/night.yaml"
-	cloudProfile = "base/gardenconfig/cloudprofile.yaml"
+	webShootFile     = "base/projects/local/web.yaml"
+	nightShootFile   = "base/projects/local/night.yaml"
+	cloudProfileFile = "base/gardenconfig/cloudprofile.yaml"
 )
 
-// visible returns the Markdown outside <details>, which a reader sees without a click.
-func visible(text string) string {
+// visibleMarkdown returns the Markdown outside <details>, which a reader sees without a click.
+func visibleMarkdown(text string) string {
 	var out strings.Builder
 	depth := 0
 	for _, line := range strings.SplitAfter(text, "\n") {
@@ -123,11 +123,11 @@ func visible(text string) string {
 	return out.String()
 }
 
-// tables returns the visible table rows by their heading, without the header rows.
-func tables(text string) map[string][]string {
+// visibleTableRows returns the visible table rows by their heading, without the header rows.
+func visibleTableRows(text string) map[string][]string {
 	out := map[string][]string{}
 	heading, rule := "", false
-	for _, line := range strings.Split(visible(text), "\n") {
+	for _, line := range strings.Split(visibleMarkdown(text), "\n") {
 		switch {
 		case strings.HasPrefix(line, "#### "):
 			heading, rule = strings.TrimPrefix(line, "#### "), false
@@ -147,7 +147,7 @@ func TestPullRequestOfAMachineImage(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)
 	s := forgetest.New(t, forge.GitHub)
-	quietJob(t, map[string]string{"GITHUB_TOKEN": forgetest.Token, "GITHUB_REPOSITORY": "o/r", "GITHUB_REF": "refs/pull/3/merge", "GITHUB_API_URL": s.URL + "/api/v3"})
+	setJobEnvironment(t, map[string]string{"GITHUB_TOKEN": forgetest.Token, "GITHUB_REPOSITORY": "o/r", "GITHUB_REF": "refs/pull/3/merge", "GITHUB_API_URL": s.URL + "/api/v3"})
 	tree, err := f.repo.Worktree()
 	require.NoError(t, err)
 	require.NoError(t, tree.Checkout(&git.CheckoutOptions{Branch: plumbing.NewBranchReferenceName("feature"), Create: true}))
@@ -163,31 +163,31 @@ func TestPullRequestOfAMachineImage(t *testing.T) {
 		return s.Comments()[0].Body
 	}
 
-	f.everywhere(t, "version: 1.0.0", "version: 1.1.0", web, night)
+	f.replaceInFiles(t, "version: 1.0.0", "version: 1.1.0", webShootFile, nightShootFile)
 	body := push("created")
 	assert.Equal(t, map[string][]string{"Nodes are replaced (up to 18, in 4 shoots): machine image local 1.0.0 → local 1.1.0": {
 		"garden-local/night | dev: local | night | 3 | +1 −0",
 		"garden-local/web | dev: local | back, front | 6 | +1 −0",
 		"garden-local/night | production: local | night | 3 | +1 −0",
 		"garden-local/web | staging: local | back, front | 6 | +1 −0",
-	}}, tables(body))
-	seen := visible(body)
+	}}, visibleTableRows(body))
+	seen := visibleMarkdown(body)
 	assert.Equal(t, 2, strings.Count(seen, "###"), "a title and the nodes, nothing else: %s", seen)
 	for _, not := range []string{"kube-apiserver", "Control planes", "besides", "deleted", "Worker", "OperatingSystemConfig", "gardener-node-agent"} {
 		assert.NotContains(t, seen, not)
 	}
 	assert.NotContains(t, body, "kube-apiserver", "nor in what is folded")
 
-	f.everywhere(t, "version: 1.1.0", "version: 1.0.0", web)
+	f.replaceInFiles(t, "version: 1.1.0", "version: 1.0.0", webShootFile)
 	body = push("updated")
 	assert.Equal(t, map[string][]string{"Nodes are replaced (up to 6, in 2 shoots): machine image local 1.0.0 → local 1.1.0": {
 		"garden-local/night | dev: local | night | 3 | +1 −0",
 		"garden-local/night | production: local | night | 3 | +1 −0",
-	}}, tables(body))
+	}}, visibleTableRows(body))
 }
 
-// TestDiffOfWhatRollsNodes checks which changes replace nodes, and in which landscape.
-func TestDiffOfWhatRollsNodes(t *testing.T) {
+// TestDiffOfNodeReplacements checks which changes replace nodes, and in which landscape.
+func TestDiffOfNodeReplacements(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)
 	diff := func(args ...string) string {
@@ -199,26 +199,26 @@ func TestDiffOfWhatRollsNodes(t *testing.T) {
 		return o.stdout
 	}
 
-	f.everywhere(t, "version: 1.0.0", "version: 1.1.0", "production/web.yaml")
+	f.replaceInFiles(t, "version: 1.0.0", "version: 1.1.0", "production/web.yaml")
 	text := diff("--all")
 	assert.Equal(t, map[string][]string{"Nodes are replaced (up to 3, in 1 shoot): machine image local 1.0.0 → local 1.1.0": {"garden-local/web | production: local | front | 3 | +1 −0"}},
-		tables(text), "one landscape overrides it")
+		visibleTableRows(text), "one landscape overrides it")
 	assert.NotContains(t, text, "staging")
 
-	f.offer(t, "1.2.0")
+	f.addImageVersion(t, "1.2.0")
 	text = diff("production")
-	assert.Empty(t, tables(text), "a machine image that nobody uses")
-	assert.Contains(t, visible(text), "Nothing restarts, and nothing is recreated or deleted.")
+	assert.Empty(t, visibleTableRows(text), "a machine image that nobody uses")
+	assert.Contains(t, visibleMarkdown(text), "Nothing restarts, and nothing is recreated or deleted.")
 
-	f.everywhere(t, "    - version: 1.34.1\n      classification: supported\n",
-		"    - version: 1.34.2\n      classification: supported\n    - version: 1.34.1\n      classification: deprecated\n", cloudProfile)
-	f.everywhere(t, "version: 1.34.1", "version: 1.34.2", night)
+	f.replaceInFiles(t, "    - version: 1.34.1\n      classification: supported\n",
+		"    - version: 1.34.2\n      classification: supported\n    - version: 1.34.1\n      classification: deprecated\n", cloudProfileFile)
+	f.replaceInFiles(t, "version: 1.34.1", "version: 1.34.2", nightShootFile)
 	text = diff("production")
-	assert.NotContains(t, visible(text), "Nodes are", "the kubelet of another patch restarts on its node")
-	assert.Equal(t, []string{"kube-apiserver, kube-controller-manager, kube-scheduler | local | shoot garden-local/night"}, tables(text)["Control planes that restart"])
+	assert.NotContains(t, visibleMarkdown(text), "Nodes are", "the kubelet of another patch restarts on its node")
+	assert.Equal(t, []string{"kube-apiserver, kube-controller-manager, kube-scheduler | local | shoot garden-local/night"}, visibleTableRows(text)["Control planes that restart"])
 
-	f.everywhere(t, "version: 1.34.2", "version: 1.35.0", night)
+	f.replaceInFiles(t, "version: 1.34.2", "version: 1.35.0", nightShootFile)
 	text = diff("production")
-	assert.Equal(t, []string{"garden-local/night | local | night | 3 | +1 −0"}, tables(text)["Nodes are replaced (up to 3, in 1 shoot): Kubernetes 1.34 → 1.35"])
-	assert.Equal(t, []string{"kube-apiserver, kube-controller-manager, kube-scheduler | local | shoot garden-local/night"}, tables(text)["Control planes that restart"])
+	assert.Equal(t, []string{"garden-local/night | local | night | 3 | +1 −0"}, visibleTableRows(text)["Nodes are replaced (up to 3, in 1 shoot): Kubernetes 1.34 → 1.35"])
+	assert.Equal(t, []string{"kube-apiserver, kube-controller-manager, kube-scheduler | local | shoot garden-local/night"}, visibleTableRows(text)["Control planes that restart"])
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// otherSeed copies the base's Seed with another name and other networks.
-func otherSeed(t *testing.T, name, octet string) string {
+// renamedSeed copies the base's Seed with another name and other networks.
+func renamedSeed(t *testing.T, name, octet string) string {
 	t.Helper()
 	return strings.NewReplacer("  name: local\nspec", "  name: "+name+"\nspec", "172.18.1.0", "172.18."+octet+".0", "10.3.0.0", "10.1"+octet+".0.0", "10.4.0.0", "10.2"+octet+".0.0",
-		"ingress.local.seed", "ingress."+name+".seed").Replace(local(t, "seeds/local.yaml"))
+		"ingress.local.seed", "ingress."+name+".seed").Replace(readDemoFile(t, "seeds/local.yaml"))
 }
 
 // TestReviewerReadsOfSeedsAndStores: the Markdown alone explains a restart of the API server in
@@ -26,25 +26,25 @@ metadata: {name: migrate, namespace: garden, annotations: {resources.gardener.cl
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: migrate, image: "example.com/migrate:1"}]}}}
 `
 	const store = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: store, namespace: garden}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
-	write(t, f.root, "dev/second.yaml", otherSeed(t, "second", "2"))
-	write(t, f.root, "dev/spare.yaml", strings.Replace(otherSeed(t, "spare", "3"), "  name: spare\n", "  name: spare\n  annotations: {confirmation.gardener.cloud/deletion: \"true\"}\n", 1))
-	write(t, f.root, "dev/components/garden/garden-system/kustomization.yaml", "resources: [store.yaml]\n")
-	write(t, f.root, "dev/components/garden/garden-system/store.yaml", store)
-	write(t, f.root, "dev/components/seed/system/kustomization.yaml", "resources: [job.yaml]\n")
-	write(t, f.root, "dev/components/seed/system/job.yaml", job)
+	writeFile(t, f.root, "dev/second.yaml", renamedSeed(t, "second", "2"))
+	writeFile(t, f.root, "dev/spare.yaml", strings.Replace(renamedSeed(t, "spare", "3"), "  name: spare\n", "  name: spare\n  annotations: {confirmation.gardener.cloud/deletion: \"true\"}\n", 1))
+	writeFile(t, f.root, "dev/components/garden/garden-system/kustomization.yaml", "resources: [store.yaml]\n")
+	writeFile(t, f.root, "dev/components/garden/garden-system/store.yaml", store)
+	writeFile(t, f.root, "dev/components/seed/system/kustomization.yaml", "resources: [job.yaml]\n")
+	writeFile(t, f.root, "dev/components/seed/system/job.yaml", job)
 	f.commit(t)
 	t.Chdir(f.root)
 
-	f.everywhere(t, "eventTTL: 1h", "eventTTL: 2h", "base/garden/garden.yaml")
-	write(t, f.root, "dev/components/seed/system/job.yaml", strings.Replace(job, "migrate:1", "migrate:2", 1))
+	f.replaceInFiles(t, "eventTTL: 1h", "eventTTL: 2h", "base/garden/garden.yaml")
+	writeFile(t, f.root, "dev/components/seed/system/job.yaml", strings.Replace(job, "migrate:1", "migrate:2", 1))
 	require.NoError(t, removeFiles(f.root, "dev/spare.yaml", "dev/components/garden/garden-system/store.yaml", "dev/components/garden/garden-system/kustomization.yaml"))
-	f.everywhere(t, "data:bIYFcTo=", "data:bIYFcTp=", "base/seeds/secrets.yaml")
-	f.everywhere(t, "  catalogue:", "  images:\n  - {name: gardener-resource-manager, repository: mirror.example.com/grm, tag: v9}\n  catalogue:", "dev/landscape.yaml")
-	write(t, f.root, "dev/night.yaml", "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: night, namespace: garden-local}\nspec: {seedName: second}\n")
+	f.replaceInFiles(t, "data:bIYFcTo=", "data:bIYFcTp=", "base/seeds/secrets.yaml")
+	f.replaceInFiles(t, "  catalogue:", "  images:\n  - {name: gardener-resource-manager, repository: mirror.example.com/grm, tag: v9}\n  catalogue:", "dev/landscape.yaml")
+	writeFile(t, f.root, "dev/night.yaml", "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: night, namespace: garden-local}\nspec: {seedName: second}\n")
 	f.commit(t)
 	o := pergola(t, "diff", "--all", "--from", "HEAD~1", "--to", "HEAD", "-o", "markdown")
 	require.Equal(t, 1, o.code, "%+v", o)
-	all := tables(o.stdout)
+	all := visibleTableRows(o.stdout)
 	assert.Equal(t, []string{
 		"kube-apiserver | dev: runtime | garden local", "kube-apiserver | production: runtime | garden local", "kube-apiserver | staging: runtime | garden local",
 	}, all["Control planes that restart"], "what goes does not restart")

@@ -9,22 +9,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReviewerReadsOnlyTheComment: the visible Markdown lists restarts of nodes, workloads and
+// TestReviewOfVisibleMarkdown: the visible Markdown lists restarts of nodes, workloads and
 // control planes, and recreated, deleted or held objects. Each has its location, and nothing else
 // is listed.
-func TestReviewerReadsOnlyTheComment(t *testing.T) {
+func TestReviewOfVisibleMarkdown(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)
 	const frozen = "apiVersion: v1\nkind: ConfigMap\nimmutable: true\nmetadata: {name: frozen, namespace: garden-local, annotations: {resources.gardener.cloud/delete-on-invalid-update: \"true\"}}\ndata: {a: "
 	const gone = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: gone, namespace: garden-local}\n"
-	write(t, f.root, "dev/more.yaml", frozen+"b}\n---\n"+gone+"---\napiVersion: v1\nkind: Namespace\nmetadata: {name: garden-old}\n")
+	writeFile(t, f.root, "dev/more.yaml", frozen+"b}\n---\n"+gone+"---\napiVersion: v1\nkind: Namespace\nmetadata: {name: garden-old}\n")
 	f.commit(t)
 
-	write(t, f.root, "dev/more.yaml", frozen+"c}\n")
+	writeFile(t, f.root, "dev/more.yaml", frozen+"c}\n")
 	// Pool back is removed, pool front gets other machines, and the other Shoot another minor
 	// version.
-	write(t, f.root, "dev/web.yaml", strings.NewReplacer("minimum: 1, maximum: 3", "minimum: 1, maximum: 4, maxSurge: 2, volume: {size: 20Gi}").Replace(pinned))
-	write(t, f.root, "dev/night.yaml", "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: night, namespace: garden-local}\nspec: {kubernetes: {version: 1.35.0}}\n")
+	writeFile(t, f.root, "dev/web.yaml", strings.NewReplacer("minimum: 1, maximum: 3", "minimum: 1, maximum: 4, maxSurge: 2, volume: {size: 20Gi}").Replace(overriddenShoot))
+	writeFile(t, f.root, "dev/night.yaml", "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: night, namespace: garden-local}\nspec: {kubernetes: {version: 1.35.0}}\n")
 	f.commit(t)
 	hash := regexp.MustCompile(`-[0-9a-f]{16}-`)
 	o := pergola(t, "diff", "--all", "--from", "HEAD~1", "--to", "HEAD", "-o", "markdown")
@@ -43,7 +43,7 @@ func TestReviewerReadsOnlyTheComment(t *testing.T) {
 			"is deleted and created again | dev: virtual | ConfigMap garden-local/frozen",
 			"upgrades Kubernetes 1.34.1 → 1.35.0 | dev: virtual | Shoot garden-local/night",
 		},
-	}, tables(hash.ReplaceAllString(o.stdout, "-HASH-")), "%s", visible(o.stdout))
-	assert.Contains(t, visible(o.stdout), "13 to change, 1 to recreate, 3 to delete, 1 held,")
-	assert.Contains(t, visible(o.stdout), "1 landscape changes: dev.")
+	}, visibleTableRows(hash.ReplaceAllString(o.stdout, "-HASH-")), "%s", visibleMarkdown(o.stdout))
+	assert.Contains(t, visibleMarkdown(o.stdout), "13 to change, 1 to recreate, 3 to delete, 1 held,")
+	assert.Contains(t, visibleMarkdown(o.stdout), "1 landscape changes: dev.")
 }

@@ -41,9 +41,9 @@ type secretCase struct {
 	forbidden     []string
 	live, desired string
 	text          string
-	// said counts the exit codes per command, and the outputs that contain one of the expected
-	// words.
-	said map[string]int
+	// outputCounts counts the exit codes per command, and the outputs that contain one of the
+	// expected words.
+	outputCounts map[string]int
 }
 
 func secretCases(t *testing.T) []secretCase {
@@ -57,7 +57,7 @@ func secretCases(t *testing.T) []secretCase {
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
-		c := secretCase{name: strings.TrimSuffix(filepath.Base(file), ".yaml"), said: said}
+		c := secretCase{name: strings.TrimSuffix(filepath.Base(file), ".yaml"), outputCounts: said}
 		parts := strings.Split("\n"+string(raw), "\n--- # ")
 		if found := forbidden.FindStringSubmatch(parts[0]); found != nil {
 			require.NoError(t, json.Unmarshal([]byte(found[1]), &c.forbidden), file)
@@ -80,8 +80,8 @@ func secretCases(t *testing.T) []secretCase {
 	return out
 }
 
-// check fails if the output of a command contains a forbidden string.
-func (c secretCase) check(t *testing.T, what, said string) {
+// assertNoSecret fails if the output of a command contains a forbidden string.
+func (c secretCase) assertNoSecret(t *testing.T, what, said string) {
 	t.Helper()
 	for _, secret := range c.forbidden {
 		if at := strings.Index(said, secret); at >= 0 {
@@ -91,16 +91,16 @@ func (c secretCase) check(t *testing.T, what, said string) {
 }
 
 // run runs a command line and checks its whole output.
-func (c secretCase) run(t *testing.T, stdin string, args ...string) outcome {
+func (c secretCase) run(t *testing.T, stdin string, args ...string) commandResult {
 	t.Helper()
 	o := pergolaWith(t, stdin, args...)
-	c.check(t, strings.Join(args, " "), o.stdout+o.stderr)
+	c.assertNoSecret(t, strings.Join(args, " "), o.stdout+o.stderr)
 	for _, word := range []string{"hidden value", "text withheld", "conflict", "admission policy", "is invalid", "immutable", "not valid"} {
 		if strings.Contains(o.stdout+o.stderr, word) {
-			c.said[word]++
+			c.outputCounts[word]++
 		}
 	}
-	c.said[fmt.Sprint("exit code ", o.code, " of ", args[0])]++
+	c.outputCounts[fmt.Sprint("exit code ", o.code, " of ", args[0])]++
 	return o
 }
 
@@ -123,26 +123,26 @@ func caseRepository(t *testing.T, c secretCase) string {
 	for _, name := range []string{"seed.yaml", "secrets.yaml", "project.yaml"} {
 		require.NoError(t, os.Remove(filepath.Join(dir, name)))
 	}
-	write(t, dir, "landscape.yaml", caseLandscape)
-	write(t, dir, "revision.yaml", "# before\n")
-	write(t, dir, "namespace.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: bar}\n")
+	writeFile(t, dir, "landscape.yaml", caseLandscape)
+	writeFile(t, dir, "revision.yaml", "# before\n")
+	writeFile(t, dir, "namespace.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: bar}\n")
 	if c.live != "" {
-		write(t, dir, "object.yaml", c.live)
+		writeFile(t, dir, "object.yaml", c.live)
 	}
 	commit()
 	if c.desired != "" {
-		write(t, dir, "object.yaml", c.desired)
+		writeFile(t, dir, "object.yaml", c.desired)
 	} else if c.live != "" {
 		require.NoError(t, os.Remove(filepath.Join(dir, "object.yaml")))
 	}
-	write(t, dir, "revision.yaml", "# after\n")
+	writeFile(t, dir, "revision.yaml", "# after\n")
 	commit()
 	return dir
 }
 
-// nameOfCase returns the object of a case as `why` and other commands address it, "" without an
+// caseObjectName returns the object of a case as `why` and other commands address it, "" without an
 // object.
-func nameOfCase(t *testing.T, c secretCase) (kind, name string, keys []string) {
+func caseObjectName(t *testing.T, c secretCase) (kind, name string, keys []string) {
 	text := c.desired
 	if text == "" {
 		text = c.live
@@ -188,17 +188,17 @@ func TestNoCommandShowsASecret(t *testing.T) {
 				if err == nil && !entry.IsDir() {
 					text, err := os.ReadFile(path)
 					require.NoError(t, err)
-					c.check(t, "golden file "+entry.Name(), string(text))
+					c.assertNoSecret(t, "golden file "+entry.Name(), string(text))
 				}
 				return nil
 			})
 			if c.live != "" {
-				write(t, dir, "object.yaml", c.live)
+				writeFile(t, dir, "object.yaml", c.live)
 			}
 			for _, format := range []string{"text", "json", "github"} {
 				c.run(t, "", "golden", dir, "-o", format)
 			}
-			kind, name, keys := nameOfCase(t, c)
+			kind, name, keys := caseObjectName(t, c)
 			c.run(t, "", "why", dir, kind, name)
 			for _, key := range keys {
 				c.run(t, "", "why", dir, kind, name+"."+key)
@@ -236,9 +236,9 @@ func kubeconfigOf(t *testing.T, config *rest.Config) string {
 	return file
 }
 
-// refusing makes an API server reject the objects named refused-CASE like a webhook: with the text
-// of the case, or by quoting the object.
-func refusing(t *testing.T, c client.Client, cases []secretCase) {
+// installRejectingPolicy makes an API server reject the objects named refused-CASE like a webhook:
+// with the text of the case, or by quoting the object.
+func installRejectingPolicy(t *testing.T, c client.Client, cases []secretCase) {
 	t.Helper()
 	spec := admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		FailurePolicy: new(admissionregistrationv1.Fail),
@@ -275,8 +275,8 @@ func refusing(t *testing.T, c client.Client, cases []secretCase) {
 	}, 30*time.Second, 50*time.Millisecond, "a policy quotes what it refuses")
 }
 
-// liveOf returns the object of a case as another tool created it, or nil.
-func liveOf(t *testing.T, c secretCase) *unstructured.Unstructured {
+// liveObjectOfCase returns the object of a case as another tool created it, or nil.
+func liveObjectOfCase(t *testing.T, c secretCase) *unstructured.Unstructured {
 	t.Helper()
 	if c.live == "" {
 		return nil
@@ -284,9 +284,9 @@ func liveOf(t *testing.T, c secretCase) *unstructured.Unstructured {
 	return secretObject(t, c.live)
 }
 
-// onTheCluster returns all objects that can record the actions of a command, except the declared
+// recordedObjects returns all objects that can record the actions of a command, except the declared
 // ones.
-func onTheCluster(t *testing.T, c client.Client) string {
+func recordedObjects(t *testing.T, c client.Client) string {
 	t.Helper()
 	var events corev1.EventList
 	require.NoError(t, c.List(t.Context(), &events))
@@ -310,7 +310,7 @@ func TestNoClusterMakesACommandShowASecret(t *testing.T) {
 	cases := secretCases(t)
 	// Each listed case covers one way in which a text of the cluster reaches the output.
 	cases = slices.DeleteFunc(cases, func(c secretCase) bool { return !speeds.Has(t, c.name) })
-	refusing(t, api, cases)
+	installRejectingPolicy(t, api, cases)
 	there := 0
 	for _, namespace := range []string{"garden", "bar"} {
 		require.NoError(t, api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
@@ -323,7 +323,7 @@ func TestNoClusterMakesACommandShowASecret(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			dir := caseRepository(t, c)
-			live := liveOf(t, c)
+			live := liveObjectOfCase(t, c)
 			if live != nil {
 				// An object that the API server rejects does not exist; then the server rejects
 				// ours, too.
@@ -353,16 +353,16 @@ func TestNoClusterMakesACommandShowASecret(t *testing.T) {
 			refused.SetName("refused-" + c.name)
 			text, err := yaml.Marshal(refused.Object)
 			require.NoError(t, err)
-			write(t, dir, "object.yaml", string(text))
+			writeFile(t, dir, "object.yaml", string(text))
 			all()
 			ask("apply", dir, "-v")
 			c.run(t, "", "tree", "landscape.small")
 			c.run(t, "", "history", "small")
 		})
-		c.check(t, "the cluster", onTheCluster(t, api))
+		c.assertNoSecret(t, "the cluster", recordedObjects(t, api))
 	}
 	assert.Positive(t, there)
 	for _, word := range []string{"hidden value", "text withheld", "conflict", "immutable", "not valid", "exit code 0 of apply", "exit code 1 of apply", "exit code 1 of diff"} {
-		assert.Positive(t, cases[0].said[word], "no command came to: %s", word)
+		assert.Positive(t, cases[0].outputCounts[word], "no command came to: %s", word)
 	}
 }

@@ -35,8 +35,9 @@ func (a *accessFlags) add(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&a.timeout, "timeout", 15*time.Minute, "give up after this time")
 }
 
-// reach returns the flags that another command needs for the same clusters, with a leading space.
-func (a accessFlags) reach() string {
+// commandFlags returns the flags that another command needs for the same clusters, with a leading
+// space.
+func (a accessFlags) commandFlags() string {
 	out := ""
 	for _, k := range a.kubeconfigs {
 		out += " --kubeconfig " + landscape.QuoteArgument(k)
@@ -44,9 +45,9 @@ func (a accessFlags) reach() string {
 	return out
 }
 
-// access converts the flags for a landscape. An unknown cluster name or a missing file is an error:
-// otherwise the command would use another cluster than intended.
-func (a accessFlags) access(l *landscapes.Landscape) (landscape.Access, error) {
+// resolve converts the flags for a landscape. An unknown cluster name or a missing file is an
+// error: otherwise the command would use another cluster than intended.
+func (a accessFlags) resolve(l *landscapes.Landscape) (landscape.Access, error) {
 	if a.timeout <= 0 {
 		return landscape.Access{}, fmt.Errorf("--timeout %s: want a time above zero, such as 15m", a.timeout)
 	}
@@ -125,7 +126,7 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	if err != nil {
 		return nil, err
 	}
-	access, err := flags.access(l)
+	access, err := flags.resolve(l)
 	if err != nil {
 		return nil, err
 	}
@@ -133,16 +134,16 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	if err != nil {
 		return nil, err
 	}
-	if options.Permits.Gate, err = gateOf(l, approved); err != nil {
+	if options.Permits.Gate, err = deletionGate(l, approved); err != nil {
 		return nil, err
 	}
 	options.Takeover.Force = func(r apply.Ref) bool { return slices.Contains(forced, r.String()) }
 	options.Takeover.ForceHint = func(r apply.Ref) string {
-		return fmt.Sprintf("overwrite it with pergola apply %s --force-conflicts %q%s", l.Dir, r, flags.reach())
+		return fmt.Sprintf("overwrite it with pergola apply %s --force-conflicts %q%s", l.Dir, r, flags.commandFlags())
 	}
 	if progress != nil {
-		options.Listeners.OnEvent, options.Listeners.OnObject, options.Listeners.OnDrift = progress.event, progress.object, progress.drift
-		options.Listeners.OnLeaseWait = progress.waiting
+		options.Listeners.OnEvent, options.Listeners.OnObject, options.Listeners.OnDrift = progress.handleEvent, progress.printObject, progress.printDrift
+		options.Listeners.OnLeaseWait = progress.printWaiting
 	}
 	return landscape.New(l, options)
 }
@@ -156,7 +157,7 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, access landsc
 		if configs[landscape.Runtime] == nil && access.IsDerived(l, name) {
 			continue // it is found in the runtime cluster, about which there is a problem already
 		}
-		config, err := configOf(access, l, name, configs[landscape.Runtime])
+		config, err := clusterConfig(access, l, name, configs[landscape.Runtime])
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -170,27 +171,27 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, access landsc
 		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", p)
 	}
 	return landscape.Options{
-		Catalogue:   catalogue(cmd),
-		Shared:      landscape.SharedState{Charts: puller(cmd)},
+		Catalogue:   catalogueFS(cmd),
+		Shared:      landscape.SharedState{Charts: newChartPuller(cmd)},
 		Connections: landscape.Connections{Configs: configs, KubectlFlags: reach, OutsideCluster: true},
 		Clock:       clock.RealClock{},
-		Process:     landscape.ProcessIdentity{Holder: holderOf("apply"), Version: version},
+		Process:     landscape.ProcessIdentity{Holder: leaseHolder("apply"), Version: version},
 		Timing:      landscape.Timing{Thresholds: landscape.ConditionThresholds(l)},
 	}, nil
 }
 
-// configOf returns the configured access to a cluster. For the virtual garden it can be derived
-// from the runtime cluster.
-func configOf(access landscape.Access, l *landscapes.Landscape, name string, runtime *rest.Config) (*rest.Config, error) {
+// clusterConfig returns the configured access to a cluster. For the virtual garden it can be
+// derived from the runtime cluster.
+func clusterConfig(access landscape.Access, l *landscapes.Landscape, name string, runtime *rest.Config) (*rest.Config, error) {
 	if runtime != nil && access.IsDerived(l, name) {
 		return landscape.VirtualGardenConfig(l, runtime, clock.RealClock{})
 	}
 	return access.RESTConfig(l, name)
 }
 
-// convergerOf loads a valid landscape and connects to its clusters, for commands that apply
+// loadConverger loads a valid landscape and connects to its clusters, for commands that apply
 // nothing.
-func convergerOf(cmd *cobra.Command, dir string, flags accessFlags) (*landscape.Converger, error) {
+func loadConverger(cmd *cobra.Command, dir string, flags accessFlags) (*landscape.Converger, error) {
 	l, err := loadValid(cmd, dir)
 	if err != nil {
 		return nil, err
@@ -198,10 +199,10 @@ func convergerOf(cmd *cobra.Command, dir string, flags accessFlags) (*landscape.
 	return newConverger(cmd, l, flags, nil, nil)
 }
 
-// statusOf is convergerOf for read-only commands: it also connects for an invalid landscape and
-// reports that in invalid.
-func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.Converger, invalid string, err error) {
-	read := reader(cmd)
+// loadStatusConverger is loadConverger for read-only commands: it also connects for an invalid
+// landscape and reports that in invalid.
+func loadStatusConverger(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.Converger, invalid string, err error) {
+	read := newReader(cmd)
 	l, violations, err := read.Load(cmd.Context(), dir)
 	if err != nil {
 		return nil, "", err
@@ -211,14 +212,14 @@ func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.C
 		return nil, "", err
 	}
 	if !schemas.HasErrors(all) {
-		if err := read.Accept(l, all, ""); err != nil {
+		if err := read.RequireNoErrors(l, all, ""); err != nil {
 			return nil, "", err
 		}
 		c, err = newConverger(cmd, l, flags, nil, nil)
 		return c, "", err
 	}
-	refused := read.Accept(l, all, "")
-	access, err := flags.access(l)
+	refused := read.RequireNoErrors(l, all, "")
+	access, err := flags.resolve(l)
 	if err != nil {
 		return nil, "", err
 	}
@@ -233,7 +234,7 @@ func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.C
 	return c, fmt.Sprintf("its files are not valid, see pergola validate %s: shown is what was applied before, and nothing is judged or compared", dir), err
 }
 
-// gateOf returns the deletion gate of a landscape.
-func gateOf(l *landscapes.Landscape, approved []string) (permit.Gate, error) {
+// deletionGate returns the deletion gate of a landscape.
+func deletionGate(l *landscapes.Landscape, approved []string) (permit.Gate, error) {
 	return landscape.DeletionGate(l, approved)
 }

@@ -31,21 +31,21 @@ import (
 	"github.com/pergola-dev/pergola/internal/unknown"
 )
 
-// admissionServer holds the flags of the server.
-type admissionServer struct {
-	configFile, kubeconfig, virtual, address, certFile, keyFile, caFile string
-	port, healthPort, metricsPort                                       int
-	log                                                                 logFlags
-	selfSigned, authorizers, unselected                                 bool
-	names                                                               []string
-	delay                                                               time.Duration
+// admissionCommand holds the flags of the server.
+type admissionCommand struct {
+	configFile, kubeconfig, virtualKubeconfig, address, certFile, keyFile, caFile string
+	port, healthPort, metricsPort                                                 int
+	log                                                                           logFlags
+	selfSigned, hasAuthorizers, allowUnselectedLists                              bool
+	certificateNames                                                              []string
+	shutdownDelay                                                                 time.Duration
 }
 
-// serviceDelay is the default --shutdown-delay of a server with replicas behind a Service.
-const serviceDelay = 3 * time.Second
+// defaultShutdownDelay is the default --shutdown-delay of a server with replicas behind a Service.
+const defaultShutdownDelay = 3 * time.Second
 
 func newAdmissionController() *cobra.Command {
-	var s admissionServer
+	var s admissionCommand
 	cmd := &cobra.Command{
 		Use:   "admission-controller",
 		Short: "Serve the rules and defaults as admission webhooks, and the authorizers of gardenlets",
@@ -71,9 +71,9 @@ namespace garden beside a Garden are refused, too. It takes a restart to serve a
 	flags := cmd.Flags()
 	flags.StringVar(&s.configFile, "config", "", "configuration file")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster, in which Gardens are looked up (default in a pod: its own access; else none)")
-	flags.StringVar(&s.virtual, "virtual-kubeconfig", "", "kubeconfig of the virtual garden, in which cloud profiles, Seeds and others around an object are looked up (default: none)")
-	flags.BoolVar(&s.authorizers, "authorizers", true, "with --virtual-kubeconfig: answer what gardenlets and extensions may do in the virtual garden")
-	flags.BoolVar(&s.unselected, "unselected-lists", false, "let gardenlets and extensions read all Seeds, Shoots, backups, bastions, installations and ManagedSeeds, as upstream does: for those that do not ask for theirs by a field or label")
+	flags.StringVar(&s.virtualKubeconfig, "virtual-kubeconfig", "", "kubeconfig of the virtual garden, in which cloud profiles, Seeds and others around an object are looked up (default: none)")
+	flags.BoolVar(&s.hasAuthorizers, "authorizers", true, "with --virtual-kubeconfig: answer what gardenlets and extensions may do in the virtual garden")
+	flags.BoolVar(&s.allowUnselectedLists, "unselected-lists", false, "let gardenlets and extensions read all Seeds, Shoots, backups, bastions, installations and ManagedSeeds, as upstream does: for those that do not ask for theirs by a field or label")
 	flags.StringVar(&s.address, "bind-address", "", "address to listen on (default: all)")
 	flags.IntVar(&s.port, "port", 2750, "port of the webhooks")
 	flags.IntVar(&s.healthPort, flagHealthPort, 2751, "port of /healthz, /readyz and /metrics; 0 or -1 for none")
@@ -81,14 +81,14 @@ namespace garden beside a Garden are refused, too. It takes a restart to serve a
 	flags.StringVar(&s.certFile, "tls-cert-file", "", "certificate of the server, in PEM form, with what lies between it and its authority")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "key of the certificate, in PEM form")
 	flags.BoolVar(&s.selfSigned, "self-signed", false, "make an authority and a certificate for this process, for localhost and --bind-address")
-	flags.StringArrayVar(&s.names, "self-signed-name", nil, "further host name or address for --self-signed, such as that of a Service; may be given several times")
+	flags.StringArrayVar(&s.certificateNames, "self-signed-name", nil, "further host name or address for --self-signed, such as that of a Service; may be given several times")
 	flags.StringVar(&s.caFile, "ca-file", "", "file to write the authority of --self-signed to")
-	flags.DurationVar(&s.delay, flagShutdownDelay, 0, "how long new requests are answered after the signal to end, while /readyz says no: a Service takes a moment to send them to another server (default with --config: "+serviceDelay.String()+")")
+	flags.DurationVar(&s.shutdownDelay, flagShutdownDelay, 0, "how long new requests are answered after the signal to end, while /readyz says no: a Service takes a moment to send them to another server (default with --config: "+defaultShutdownDelay.String()+")")
 	cmd.AddCommand(newAdmissionConfiguration())
 	return cmd
 }
 
-func (s *admissionServer) run(cmd *cobra.Command) error {
+func (s *admissionCommand) run(cmd *cobra.Command) error {
 	settings, err := s.readSettings(cmd)
 	if err != nil {
 		return err
@@ -113,21 +113,21 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if s.virtual != "" {
-		virtual, err := clientcmd.BuildConfigFromFlags("", s.virtual)
+	if s.virtualKubeconfig != "" {
+		virtual, err := clientcmd.BuildConfigFromFlags("", s.virtualKubeconfig)
 		if err != nil {
-			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, addresses.RedactError(err))
+			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtualKubeconfig, addresses.RedactError(err))
 		}
 		if opts.ObjectLister, err = admission.NewWatchedObjects(alive, virtual); err != nil {
-			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
+			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtualKubeconfig, err)
 		}
-		if s.authorizers {
-			if authorizers, err = authorizer.New(alive, virtual, authorizer.Options{AllowUnselectedReads: s.unselected, Log: log}); err != nil {
-				return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
+		if s.hasAuthorizers {
+			if authorizers, err = authorizer.New(alive, virtual, authorizer.Options{AllowUnselectedReads: s.allowUnselectedLists, Log: log}); err != nil {
+				return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtualKubeconfig, err)
 			}
 			reader, err := gardenwebhooks.NewReader(virtual, opts.ObjectLister)
 			if err != nil {
-				return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
+				return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtualKubeconfig, err)
 			}
 			opts.ExtraAnswers = gardenwebhooks.New(gardenwebhooks.Options{Garden: reader, Authorizers: authorizers, SizeLimits: settings.Server.ResourceAdmissionConfiguration, Log: log})
 		}
@@ -136,14 +136,14 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	server := &admission.Server{Certificates: certificates, ShutdownDelay: s.delay, Log: log}
+	server := &admission.Server{Certificates: certificates, ShutdownDelay: s.shutdownDelay, Log: log}
 	webhooks, err := admission.New(alive, opts)
 	if err != nil {
 		return err
 	}
 	server.Handler = webhooks
 	if authorizers != nil {
-		server.Handler, server.Metrics, server.Ready = beside(webhooks, authorizers), prometheus.Gatherers{webhooks.Metrics(), authorizers.Metrics()}, authorizers.Ready
+		server.Handler, server.Metrics, server.Ready = newServerMux(webhooks, authorizers), prometheus.Gatherers{webhooks.Metrics(), authorizers.Metrics()}, authorizers.Ready
 	}
 	if server.Webhooks, err = s.listen(cmd.Context(), s.port); err != nil {
 		return err
@@ -172,20 +172,20 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// beside serves the webhooks, and the authorizers below authorizer.Path.
-func beside(webhooks, authorizers http.Handler) http.Handler {
+// newServerMux serves the webhooks, and the authorizers below authorizer.Path.
+func newServerMux(webhooks, authorizers http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(authorizer.Path, authorizers)
 	mux.Handle("/", webhooks)
 	return mux
 }
 
-func (s *admissionServer) listen(ctx context.Context, port int) (net.Listener, error) {
+func (s *admissionCommand) listen(ctx context.Context, port int) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(s.address, strconv.Itoa(port)))
 }
 
 // config returns the access to the runtime cluster, or nil without one.
-func (s *admissionServer) config() (*rest.Config, error) {
+func (s *admissionCommand) config() (*rest.Config, error) {
 	if s.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 		if err != nil {
@@ -201,7 +201,7 @@ func (s *admissionServer) config() (*rest.Config, error) {
 	return config, err
 }
 
-func (s *admissionServer) certificates(log *slog.Logger) (admission.CertificateFunc, error) {
+func (s *admissionCommand) certificates(log *slog.Logger) (admission.CertificateFunc, error) {
 	files := s.certFile != "" || s.keyFile != ""
 	switch {
 	case files && s.selfSigned:
@@ -219,7 +219,7 @@ func (s *admissionServer) certificates(log *slog.Logger) (admission.CertificateF
 	if s.address != "" && !slices.Contains(names, s.address) {
 		names = append(names, s.address)
 	}
-	return admission.SelfSignedCertificates(append(names, s.names...), s.caFile)
+	return admission.SelfSignedCertificates(append(names, s.certificateNames...), s.caFile)
 }
 
 func newAdmissionConfiguration() *cobra.Command {
@@ -250,7 +250,7 @@ fail closed: while the server is down, the objects they name cannot be changed. 
 	flags.StringVar(&url, "url", "", "where the cluster reaches the server, as in https://HOST:PORT")
 	flags.StringVar(&service, "service", "", "Service of the server in the cluster instead, as in NAMESPACE/NAME or NAMESPACE/NAME:PORT")
 	flags.StringVar(&caFile, "ca-file", "", "authority of the server's certificate, in PEM form (default: those that the host of the API server trusts)")
-	outputFlag(cmd, &output, "yaml", formatJSON)
+	addOutputFlag(cmd, &output, "yaml", formatJSON)
 	return cmd
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // readSettings uses the configuration file for flags that were not given.
-func (s *admissionServer) readSettings(cmd *cobra.Command) (*admission.Settings, error) {
+func (s *admissionCommand) readSettings(cmd *cobra.Command) (*admission.Settings, error) {
 	if s.configFile == "" {
 		return &admission.Settings{}, nil
 	}
@@ -23,7 +23,7 @@ func (s *admissionServer) readSettings(cmd *cobra.Command) (*admission.Settings,
 			*at = value
 		}
 	}
-	take("virtual-kubeconfig", &s.virtual, c.GardenClientConnection.Kubeconfig)
+	take("virtual-kubeconfig", &s.virtualKubeconfig, c.GardenClientConnection.Kubeconfig)
 	take("bind-address", &s.address, c.Server.Webhooks.BindAddress)
 	take(flagLogLevel, &s.log.level, c.LogLevel)
 	take("log-format", &s.log.format, c.LogFormat)
@@ -35,7 +35,7 @@ func (s *admissionServer) readSettings(cmd *cobra.Command) (*admission.Settings,
 		s.port = port
 	}
 	if !given(flagShutdownDelay) {
-		s.delay = serviceDelay
+		s.shutdownDelay = defaultShutdownDelay
 	}
 	if probes := c.Server.HealthProbes; probes != nil && !given(flagHealthPort) {
 		s.healthPort = probes.Port

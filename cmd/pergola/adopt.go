@@ -16,17 +16,17 @@ import (
 	"github.com/pergola-dev/pergola/commands/adoption"
 )
 
-// adopting is one run of `pergola adopt`.
-type adopting struct {
+// adoptCommand is one run of `pergola adopt`.
+type adoptCommand struct {
 	access     accessFlags
 	output     string
 	stop, undo bool
 	approve    string
-	fine       bool
+	showFine   bool
 }
 
 func newAdopt() *cobra.Command {
-	var a adopting
+	var a adoptCommand
 	cmd := &cobra.Command{
 		Use:   "adopt LANDSCAPE",
 		Short: "Compare a landscape that Gardener's own controllers run with Git, and stop them",
@@ -54,17 +54,17 @@ Exit code 1 says that something is not fine, or that the approval is missing; 0 
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0]) },
 	}
-	outputFlag(cmd, &a.output, "text", "json")
+	addOutputFlag(cmd, &a.output, "text", "json")
 	cmd.Flags().BoolVar(&a.stop, "stop", false, "stop the controllers of upstream, in the right order")
 	cmd.Flags().BoolVar(&a.undo, "undo", false, "start again what was stopped")
 	cmd.Flags().StringVar(&a.approve, "approve", "", "stop exactly the controllers that a run with this id has named")
-	cmd.Flags().BoolVar(&a.fine, "all", false, "print what is fine, too")
+	cmd.Flags().BoolVar(&a.showFine, "all", false, "print what is fine, too")
 	cmd.MarkFlagsMutuallyExclusive("stop", "undo")
 	a.access.add(cmd)
 	return cmd
 }
 
-func (a *adopting) run(cmd *cobra.Command, dir string) error {
+func (a *adoptCommand) run(cmd *cobra.Command, dir string) error {
 	if a.approve != "" && !a.stop {
 		return errors.New("--approve is for --stop")
 	}
@@ -80,7 +80,7 @@ func (a *adopting) run(cmd *cobra.Command, dir string) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), a.access.timeout)
 	defer cancel()
 	adopter := adoption.Adopter{
-		Converger: c, Landscape: l.Config.Name, Catalogue: catalogue(cmd), Clock: clock.RealClock{},
+		Converger: c, Landscape: l.Config.Name, Catalogue: catalogueFS(cmd), Clock: clock.RealClock{},
 		OnStep: func(step string) { fmt.Fprintln(cmd.ErrOrStderr(), printable(step)) },
 	}
 	switch {
@@ -96,13 +96,13 @@ func (a *adopting) run(cmd *cobra.Command, dir string) error {
 	if err := a.print(cmd, report, func(w io.Writer) { a.printReport(w, report, dir) }); err != nil {
 		return err
 	}
-	if !report.Clean() {
+	if !report.IsClean() {
 		return errFinding
 	}
 	return nil
 }
 
-func (a *adopting) stopAll(ctx context.Context, cmd *cobra.Command, adopter adoption.Adopter) error {
+func (a *adoptCommand) stopAll(ctx context.Context, cmd *cobra.Command, adopter adoption.Adopter) error {
 	stopping, err := adopter.Stop(ctx, a.approve)
 	if blocked, is := errors.AsType[*adoption.BlockedError](err); is {
 		return commands.Finding{Err: blocked}
@@ -115,28 +115,28 @@ func (a *adopting) stopAll(ctx context.Context, cmd *cobra.Command, adopter adop
 		case len(stopping.Controllers) == 0:
 			fmt.Fprintln(w, "Nothing has to be stopped.")
 			return
-		case stopping.Done:
-			fmt.Fprintf(w, "Stopped: %s. pergola apply takes over; --undo starts them again.\n", counted(len(stopping.Controllers), "controller"))
+		case stopping.IsDone:
+			fmt.Fprintf(w, "Stopped: %s. pergola apply takes over; --undo starts them again.\n", countText(len(stopping.Controllers), "controller"))
 			return
 		}
 		fmt.Fprintln(w, "To be stopped, in this order:")
 		for i, one := range stopping.Controllers {
-			fmt.Fprintf(w, "  %d. %s (%s): %s\n", i+1, printable(one.String()), counted(int(one.Replicas), "replica"), printable(one.Why))
+			fmt.Fprintf(w, "  %d. %s (%s): %s\n", i+1, printable(one.String()), countText(int(one.Replicas), "replica"), printable(one.Reason))
 		}
 		if a.approve != "" {
 			fmt.Fprintf(w, "Nothing was stopped: id %s is not of these.\n", printable(a.approve))
 		}
 		fmt.Fprintf(w, "Do it with: --stop --approve %s\n", stopping.Approval)
 	})
-	if err == nil && !stopping.Done {
+	if err == nil && !stopping.IsDone {
 		return errFinding
 	}
 	return err
 }
 
-func (a *adopting) undoAll(ctx context.Context, cmd *cobra.Command, adopter adoption.Adopter) error {
+func (a *adoptCommand) undoAll(ctx context.Context, cmd *cobra.Command, adopter adoption.Adopter) error {
 	started, err := adopter.Undo(ctx)
-	if working, is := errors.AsType[*adoption.WorkingError](err); is {
+	if working, is := errors.AsType[*adoption.PergolaActiveError](err); is {
 		return commands.Finding{Err: working}
 	}
 	if err != nil {
@@ -155,7 +155,7 @@ func (a *adopting) undoAll(ctx context.Context, cmd *cobra.Command, adopter adop
 }
 
 // print writes a result as JSON or as text.
-func (a *adopting) print(cmd *cobra.Command, result any, asText func(io.Writer)) error {
+func (a *adoptCommand) print(cmd *cobra.Command, result any, asText func(io.Writer)) error {
 	if a.output != formatJSON {
 		asText(cmd.OutOrStdout())
 		return nil
@@ -172,12 +172,12 @@ const (
 	shownFields  = 12
 )
 
-// titles are the headings of the levels.
-var titles = map[adoption.Level]string{
-	adoption.Blocks: "Blocks the takeover", adoption.Restarts: "Restarts", adoption.Changes: "Changes, nothing restarts", adoption.Fine: "Fine",
+// levelTitles are the headings of the levels.
+var levelTitles = map[adoption.Level]string{
+	adoption.LevelBlocks: "Blocks the takeover", adoption.LevelRestarts: "Restarts", adoption.LevelChanges: "Changes, nothing restarts", adoption.LevelFine: "Fine",
 }
 
-func (a *adopting) printReport(w io.Writer, r *adoption.Report, dir string) {
+func (a *adoptCommand) printReport(w io.Writer, r *adoption.Report, dir string) {
 	if len(r.Problems) > 0 {
 		fmt.Fprintln(w, "Incomplete: some parts could not be compared.")
 		for _, p := range r.Problems {
@@ -186,28 +186,28 @@ func (a *adopting) printReport(w io.Writer, r *adoption.Report, dir string) {
 		fmt.Fprintln(w)
 	}
 	for _, level := range adoption.Levels {
-		found := r.Of(level)
-		if len(found) == 0 || level == adoption.Fine && !a.fine {
+		found := r.ByLevel(level)
+		if len(found) == 0 || level == adoption.LevelFine && !a.showFine {
 			continue
 		}
-		fmt.Fprintf(w, "%s:\n", titles[level])
+		fmt.Fprintf(w, "%s:\n", levelTitles[level])
 		for _, f := range found {
 			printFinding(w, f)
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%d block, %d restart, %d change, %d fine.", r.Summary[adoption.Blocks], r.Summary[adoption.Restarts], r.Summary[adoption.Changes], r.Summary[adoption.Fine])
+	fmt.Fprintf(w, "%d block, %d restart, %d change, %d fine.", r.Summary[adoption.LevelBlocks], r.Summary[adoption.LevelRestarts], r.Summary[adoption.LevelChanges], r.Summary[adoption.LevelFine])
 	switch {
-	case r.Blocked():
+	case r.IsBlocked():
 		fmt.Fprintln(w, " Settle what blocks, then compare again.")
-	case r.Stopped:
-		fmt.Fprintf(w, " Controllers are stopped: pergola apply %s%s takes over, pergola adopt %[1]s%[2]s --undo starts them again.\n", dir, a.access.reach())
-	case len(r.Stops()) > 0:
-		fmt.Fprintf(w, " Next: pergola adopt %s%s --stop.\n", dir, a.access.reach())
-	case r.Clean():
+	case r.HasStopped:
+		fmt.Fprintf(w, " Controllers are stopped: pergola apply %s%s takes over, pergola adopt %[1]s%[2]s --undo starts them again.\n", dir, a.access.commandFlags())
+	case len(r.ControllersToStop()) > 0:
+		fmt.Fprintf(w, " Next: pergola adopt %s%s --stop.\n", dir, a.access.commandFlags())
+	case r.IsClean():
 		fmt.Fprintln(w, " Nothing has to be stopped, and nothing to be taken over.")
 	default:
-		fmt.Fprintf(w, " Nothing has to be stopped. Next: pergola apply %s%s.\n", dir, a.access.reach())
+		fmt.Fprintf(w, " Nothing has to be stopped. Next: pergola apply %s%s.\n", dir, a.access.commandFlags())
 	}
 }
 
@@ -236,8 +236,8 @@ func printFinding(w io.Writer, f adoption.Finding) {
 		}
 		fmt.Fprintln(w, "      "+printable(fieldLine(field)))
 	}
-	if f.Do != "" {
-		fmt.Fprintln(w, "    → "+printable(f.Do))
+	if f.Advice != "" {
+		fmt.Fprintln(w, "    → "+printable(f.Advice))
 	}
 }
 
@@ -245,11 +245,11 @@ func fieldLine(f change.Field) string {
 	if f.Hidden {
 		return f.Path + ": differs (values are secret)"
 	}
-	return fmt.Sprintf("%s: %s → %s", f.Path, shortened(f.Old), shortened(f.New))
+	return fmt.Sprintf("%s: %s → %s", f.Path, shortText(f.Old), shortText(f.New))
 }
 
-// shortened returns a value as one short line.
-func shortened(v any) string {
+// shortText returns a value as one short line.
+func shortText(v any) string {
 	if v == nil {
 		return "(none)"
 	}

@@ -33,10 +33,10 @@ func TestAdopt(t *testing.T) {
 	_, err = envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: crds.ByGroup("operator.gardener.cloud")})
 	require.NoError(t, err)
 	dir := t.TempDir()
-	write(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: old\nspec:\n  catalogue:\n    version: "+components.Version+
+	writeFile(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: old\nspec:\n  catalogue:\n    version: "+components.Version+
 		"\n  external:\n  - {kind: Secret, namespace: garden, name: garden-dns-local}\n  - {kind: Secret, namespace: garden, name: virtual-garden-etcd-main-backup-local}\n")
-	write(t, dir, "garden.yaml", local(t, "garden/garden.yaml"))
-	adopt := func(args ...string) outcome {
+	writeFile(t, dir, "garden.yaml", readDemoFile(t, "garden/garden.yaml"))
+	adopt := func(args ...string) commandResult {
 		t.Helper()
 		return pergola(t, append([]string{"adopt", dir, "--kubeconfig", "runtime=" + kubeconfig}, args...)...)
 	}
@@ -51,7 +51,7 @@ func TestAdopt(t *testing.T) {
 		require.NoError(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name}}))
 	}
 	garden := &unstructured.Unstructured{}
-	require.NoError(t, yaml.Unmarshal([]byte(local(t, "garden/garden.yaml")), &garden.Object))
+	require.NoError(t, yaml.Unmarshal([]byte(readDemoFile(t, "garden/garden.yaml")), &garden.Object))
 	require.NoError(t, unstructured.SetNestedField(garden.Object, "another", "spec", "virtualCluster", "gardener", "clusterIdentity"))
 	require.NoError(t, c.Create(t.Context(), garden, client.FieldOwner("kubectl-client-side-apply")))
 	garden.Object["status"] = map[string]any{"gardener": map[string]any{"id": "a", "name": "gardener-operator-1", "version": "v1.150.1"},
@@ -76,8 +76,8 @@ func TestAdopt(t *testing.T) {
 	report := decode[adoption.Report](t, adopt("-o", "json"))
 	assert.Equal(t, "old", report.Landscape)
 	require.Len(t, report.Controllers, 1)
-	assert.True(t, report.Controllers[0].Stops)
-	assert.Equal(t, len(report.Findings), report.Summary[adoption.Blocks]+report.Summary[adoption.Restarts]+report.Summary[adoption.Changes]+report.Summary[adoption.Fine])
+	assert.True(t, report.Controllers[0].MustStop)
+	assert.Equal(t, len(report.Findings), report.Summary[adoption.LevelBlocks]+report.Summary[adoption.LevelRestarts]+report.Summary[adoption.LevelChanges]+report.Summary[adoption.LevelFine])
 
 	o = adopt("--stop")
 	assert.Equal(t, 1, o.code, "%+v", o)
@@ -92,22 +92,22 @@ func TestAdopt(t *testing.T) {
 
 // TestNextStepOfAdopt: the next step follows from the remaining work.
 func TestNextStepOfAdopt(t *testing.T) {
-	stops := []adoption.Controller{{Name: "gardener-operator", Stops: true, Replicas: 1}}
-	changes := []adoption.Finding{{Level: adoption.Changes, Text: "x"}}
+	stops := []adoption.Controller{{Name: "gardener-operator", MustStop: true, Replicas: 1}}
+	changes := []adoption.Finding{{Level: adoption.LevelChanges, Text: "x"}}
 	for name, c := range map[string]struct {
 		report adoption.Report
 		want   string
 	}{
 		"something runs":            {adoption.Report{Controllers: stops, Findings: changes}, " Next: pergola adopt dir --stop.\n"},
-		"something blocks":          {adoption.Report{Controllers: stops, Findings: []adoption.Finding{{Level: adoption.Blocks}}}, " Settle what blocks, then compare again.\n"},
-		"all is stopped":            {adoption.Report{Stopped: true, Findings: changes}, " Controllers are stopped: pergola apply dir takes over, pergola adopt dir --undo starts them again.\n"},
+		"something blocks":          {adoption.Report{Controllers: stops, Findings: []adoption.Finding{{Level: adoption.LevelBlocks}}}, " Settle what blocks, then compare again.\n"},
+		"all is stopped":            {adoption.Report{HasStopped: true, Findings: changes}, " Controllers are stopped: pergola apply dir takes over, pergola adopt dir --undo starts them again.\n"},
 		"nothing runs":              {adoption.Report{Findings: changes}, " Nothing has to be stopped. Next: pergola apply dir.\n"},
 		"nothing has to be stopped": {adoption.Report{Controllers: []adoption.Controller{{Name: "gardener-scheduler", Replicas: 1}}, Findings: changes}, " Nothing has to be stopped. Next: pergola apply dir.\n"},
-		"Pergola has all":           {adoption.Report{Findings: []adoption.Finding{{Level: adoption.Fine}}}, " Nothing has to be stopped, and nothing to be taken over.\n"},
+		"Pergola has all":           {adoption.Report{Findings: []adoption.Finding{{Level: adoption.LevelFine}}}, " Nothing has to be stopped, and nothing to be taken over.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			(&adopting{}).printReport(&out, &c.report, "dir")
+			(&adoptCommand{}).printReport(&out, &c.report, "dir")
 			assert.True(t, strings.HasSuffix(out.String(), c.want), out.String())
 		})
 	}

@@ -23,26 +23,26 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// applying is one run of `pergola apply`.
-type applying struct {
+// applyCommand is one run of `pergola apply`.
+type applyCommand struct {
 	cmd      *cobra.Command
 	dir      string
 	access   accessFlags
 	approve  []string
 	force    []string
 	output   string
-	dry      bool
-	watching bool
+	isDryRun bool
+	isWatch  bool
 	progress *progress
-	// held is the number of objects that the last run held.
-	held int
-	// locked reports whether another process holds the lease of the last run.
-	locked bool
+	// heldCount is the number of objects that the last run held.
+	heldCount int
+	// isLockedByOther reports whether another process holds the lease of the last run.
+	isLockedByOther bool
 }
 
 func newApply() *cobra.Command {
 	var verbose bool
-	var a applying
+	var a applyCommand
 	cmd := &cobra.Command{
 		Use: "apply LANDSCAPE",
 		// The names of similar commands in other tools.
@@ -77,7 +77,7 @@ garden, or status.resources of a ManagedResource), except:
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.cmd, a.dir = cmd, args[0]
-			a.progress = newProgress(cmd.ErrOrStderr(), terminal(cmd) && a.output == "text", colored(cmd), verbose)
+			a.progress = newProgress(cmd.ErrOrStderr(), isTerminalOutput(cmd) && a.output == "text", isColored(cmd), verbose)
 			l, err := a.load()
 			if err != nil {
 				return err
@@ -87,26 +87,26 @@ garden, or status.resources of a ManagedResource), except:
 				return err
 			}
 			defer c.Close()
-			if a.dry {
-				a.announce("Comparing the clusters with", l)
+			if a.isDryRun {
+				a.printRevision("Comparing the clusters with", l)
 				return a.dryRun(c)
 			}
-			a.announce("Applying", l)
-			if a.watching {
+			a.printRevision("Applying", l)
+			if a.isWatch {
 				return a.watch(c, l)
 			}
 			switch err = a.converge(cmd.Context(), c); {
 			case err != nil:
 				return err
-			case a.held > 0:
-				return commands.Finding{Err: fmt.Errorf("%s held: the clusters are not as Git says yet", plural(a.held, "1 object is", fmt.Sprintf("%d objects are", a.held)))}
+			case a.heldCount > 0:
+				return commands.Finding{Err: fmt.Errorf("%s held: the clusters are not as Git says yet", pluralForm(a.heldCount, "1 object is", fmt.Sprintf("%d objects are", a.heldCount)))}
 			}
 			return nil
 		},
 	}
-	outputFlag(cmd, &a.output, "text", "json")
-	cmd.Flags().BoolVar(&a.dry, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
-	cmd.Flags().BoolVar(&a.watching, "watch", false, "stay: try again what fails, repair drift, and apply the files again when they change")
+	addOutputFlag(cmd, &a.output, "text", "json")
+	cmd.Flags().BoolVar(&a.isDryRun, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
+	cmd.Flags().BoolVar(&a.isWatch, "watch", false, "stay: try again what fails, repair drift, and apply the files again when they change")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print every object that is written")
 	cmd.Flags().StringArrayVar(&a.approve, "approve", nil, "approve held deletions by the id that a run printed")
 	cmd.Flags().StringArrayVar(&a.force, "force-conflicts", nil, `overwrite what others have set in an object ("ConfigMap garden/name"); may be given several times`)
@@ -115,12 +115,12 @@ garden, or status.resources of a ManagedResource), except:
 }
 
 // load reads the landscape. Applying needs keys for all of its Secrets; a comparison does not.
-func (a *applying) load() (*landscapes.Landscape, error) {
+func (a *applyCommand) load() (*landscapes.Landscape, error) {
 	l, err := loadValid(a.cmd, a.dir)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.access.access(l); err != nil || a.dry {
+	if _, err := a.access.resolve(l); err != nil || a.isDryRun {
 		return l, err
 	}
 	if err := landscape.CheckDecryptable(l); err != nil {
@@ -129,20 +129,20 @@ func (a *applying) load() (*landscapes.Landscape, error) {
 	return l, nil
 }
 
-func (a *applying) converger(l *landscapes.Landscape) (*landscape.Converger, error) {
+func (a *applyCommand) converger(l *landscapes.Landscape) (*landscape.Converger, error) {
 	return newConverger(a.cmd, l, a.access, a.progress, a.approve, a.force...)
 }
 
-// announce prints which revision or files the command uses.
-func (a *applying) announce(doing string, l *landscapes.Landscape) {
-	fmt.Fprintf(a.cmd.ErrOrStderr(), "%s %s.\n", doing, revisions.State(a.dir, l))
+// printRevision prints which revision or files the command uses.
+func (a *applyCommand) printRevision(doing string, l *landscapes.Landscape) {
+	fmt.Fprintf(a.cmd.ErrOrStderr(), "%s %s.\n", doing, revisions.Describe(a.dir, l))
 }
 
-func (a *applying) dryRun(c *landscape.Converger) error {
+func (a *applyCommand) dryRun(c *landscape.Converger) error {
 	ctx, cancel := context.WithTimeout(a.cmd.Context(), a.access.timeout)
 	defer cancel()
 	p, err := c.Plan(ctx)
-	if perr := printDryRun(a.cmd.OutOrStdout(), p, err, a.output, colored(a.cmd)); perr != nil {
+	if perr := printDryRun(a.cmd.OutOrStdout(), p, err, a.output, isColored(a.cmd)); perr != nil {
 		return perr
 	}
 	switch {
@@ -172,7 +172,7 @@ func printDryRun(w io.Writer, p change.Plan, err error, output string, colored b
 		for _, note := range p.Notes {
 			fmt.Fprintln(w, "Note: "+printable(note))
 		}
-		_, werr := fmt.Fprintf(w, "No changes in the rest (%s unchanged).\n", counted(p.Unchanged, "object"))
+		_, werr := fmt.Fprintf(w, "No changes in the rest (%s unchanged).\n", countText(p.Unchanged, "object"))
 		return werr
 	}
 	return plan.Print(w, p, output, colored)
@@ -186,14 +186,14 @@ func (e incompleteError) Unwrap() error { return commands.Finding{Err: e.error} 
 
 // converge applies the landscape once and prints the result. It stops at the timeout or when ctx
 // ends.
-func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
+func (a *applyCommand) converge(ctx context.Context, c *landscape.Converger) error {
 	started := time.Now()
-	a.progress.begin()
+	a.progress.reset()
 	limited, cancel := context.WithTimeout(ctx, a.access.timeout)
 	defer cancel()
 	report, err := c.Apply(limited)
 	a.progress.finish()
-	a.held, a.locked = held(report), false
+	a.heldCount, a.isLockedByOther = countHeld(report), false
 	printHeld(a.cmd.ErrOrStderr(), report)
 	for _, o := range report.PendingOperations {
 		label := "Waits: "
@@ -215,27 +215,27 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 		if limited.Err() != nil {
 			fmt.Fprintf(a.cmd.ErrOrStderr(), "Gave up after %s (--timeout).\n", time.Since(started).Round(time.Second))
 		}
-		a.locked = errors.As(err, new(*landscape.LeaseHeldError))
-		if !a.locked && !a.watching { // who holds a lease says what to do
+		a.isLockedByOther = errors.As(err, new(*landscape.LeaseHeldError))
+		if !a.isLockedByOther && !a.isWatch { // who holds a lease says what to do
 			fmt.Fprintln(a.cmd.ErrOrStderr(), "Next: repair that and run apply again; it completes what is missing.")
 		}
-		return exitOf(err)
+		return exitAfterProblems(err)
 	}
 	if a.output == "text" {
-		fmt.Fprintln(a.cmd.OutOrStdout(), summary(report, time.Since(started)))
-		status.Print(a.cmd.OutOrStdout(), c.Status(limited, landscape.StatusOptions{}), colored(a.cmd))
+		fmt.Fprintln(a.cmd.OutOrStdout(), runSummary(report, time.Since(started)))
+		status.Print(a.cmd.OutOrStdout(), c.Status(limited, landscape.StatusOptions{}), isColored(a.cmd))
 	}
 	return nil
 }
 
-// summary returns what a run wrote, in one sentence.
-func summary(report *landscape.RunReport, took time.Duration) string {
+// runSummary returns what a run wrote, in one sentence.
+func runSummary(report *landscape.RunReport, took time.Duration) string {
 	text := "nothing had to be written"
 	if !report.Written.IsEmpty() {
 		text = report.Written.String()
 	}
-	if n := held(report); n > 0 {
-		text += fmt.Sprintf("; %s %s held, see above", counted(n, "object"), plural(n, "is", "are"))
+	if n := countHeld(report); n > 0 {
+		text += fmt.Sprintf("; %s %s held, see above", countText(n, "object"), pluralForm(n, "is", "are"))
 	}
 	return fmt.Sprintf("Applied in %s: %s.", took.Round(100*time.Millisecond), text)
 }
@@ -283,7 +283,7 @@ func printHeld(w io.Writer, report *landscape.RunReport) {
 			objects[o.Reason] = append(objects[o.Reason], name)
 		}
 		for _, reason := range reasons {
-			fmt.Fprintf(w, "Held on cluster %s: %s: %s\n", h.Cluster, counted(len(objects[reason]), "object"), printable(reason.String()))
+			fmt.Fprintf(w, "Held on cluster %s: %s: %s\n", h.Cluster, countText(len(objects[reason]), "object"), printable(reason.String()))
 			for _, name := range objects[reason] {
 				fmt.Fprintln(w, "  "+printable(name))
 			}
@@ -298,8 +298,8 @@ func printHeld(w io.Writer, report *landscape.RunReport) {
 	}
 }
 
-// held counts the held objects.
-func held(report *landscape.RunReport) int {
+// countHeld counts the held objects.
+func countHeld(report *landscape.RunReport) int {
 	n := 0
 	for _, h := range report.Held {
 		n += len(h.Objects)

@@ -58,7 +58,7 @@ func TestAgeKeys(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
 	root := t.TempDir()
-	write(t, root, "garbage", "# a key\nnothing\n")
+	writeFile(t, root, "garbage", "# a key\nnothing\n")
 	for _, test := range []struct{ variable, value, want string }{
 		{envAgeKeyFile, root + "/nope", "SOPS_AGE_KEY_FILE: file " + root + "/nope does not exist; set the variable to a file with age keys, or unset it"},
 		{envAgeKeyFile, root, "SOPS_AGE_KEY_FILE: read " + root + ": is a directory"},

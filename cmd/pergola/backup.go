@@ -23,8 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// backingUp is one run of `pergola backup`.
-type backingUp struct {
+// backupCommand is one run of `pergola backup`.
+type backupCommand struct {
 	access     accessFlags
 	to, output string
 	recipients []string
@@ -33,7 +33,7 @@ type backingUp struct {
 }
 
 func newBackup() *cobra.Command {
-	var b backingUp
+	var b backupCommand
 	cmd := &cobra.Command{
 		Use:   "backup LANDSCAPE --to FILE",
 		Short: "Save what a landscape has in no Git: CAs, keys, the state of rotations",
@@ -50,7 +50,7 @@ a whole or not at all. A seed that cannot be reached is an error: --cluster says
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return b.run(cmd, args[0]) },
 	}
-	outputFlag(cmd, &b.output, "text", "json")
+	addOutputFlag(cmd, &b.output, "text", "json")
 	flags := cmd.Flags()
 	flags.StringVar(&b.to, "to", "", "file that is written; one that is there is replaced")
 	flags.StringArrayVar(&b.recipients, "recipient", nil, "public age key of who can open it; may be given several times")
@@ -62,13 +62,13 @@ a whole or not at all. A seed that cannot be reached is an error: --cluster says
 	return cmd
 }
 
-func (b *backingUp) run(cmd *cobra.Command, dir string) error {
+func (b *backupCommand) run(cmd *cobra.Command, dir string) error {
 	// The Secrets of an invalid landscape can be lost, too.
-	l, _, err := reader(cmd).Load(cmd.Context(), dir)
+	l, _, err := newReader(cmd).Load(cmd.Context(), dir)
 	if err != nil {
 		return err
 	}
-	recipients, err := b.allRecipients(dir)
+	recipients, err := b.collectRecipients(dir)
 	if err != nil {
 		return err
 	}
@@ -99,11 +99,11 @@ func (b *backingUp) run(cmd *cobra.Command, dir string) error {
 		return printManifest(cmd, archive.Manifest)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Backup %s of landscape %s is in %s: %s of %s. It has no data of etcd: see docs/backup.md.\n", archive.Manifest.ID, l.Config.Name, b.to,
-		plural(len(archive.Entries), "1 object", fmt.Sprintf("%d objects", len(archive.Entries))), plural(len(archive.Manifest.Clusters), "1 cluster", fmt.Sprintf("%d clusters", len(archive.Manifest.Clusters))))
+		pluralForm(len(archive.Entries), "1 object", fmt.Sprintf("%d objects", len(archive.Entries))), pluralForm(len(archive.Manifest.Clusters), "1 cluster", fmt.Sprintf("%d clusters", len(archive.Manifest.Clusters))))
 	return err
 }
 
-func (b *backingUp) allRecipients(dir string) ([]age.Recipient, error) {
+func (b *backupCommand) collectRecipients(dir string) ([]age.Recipient, error) {
 	var out []age.Recipient
 	for _, text := range b.recipients {
 		found, err := recovery.ParseRecipients(text)
@@ -133,7 +133,7 @@ func (b *backingUp) allRecipients(dir string) ([]age.Recipient, error) {
 }
 
 // connect connects to the clusters to back up.
-func (b *backingUp) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[string]*apply.Cluster, error) {
+func (b *backupCommand) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[string]*apply.Cluster, error) {
 	names, err := landscape.ClusterNames(l)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (b *backingUp) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[st
 			return nil, fmt.Errorf("--cluster %s: %w", name, unknown.NameError("cluster of the landscape with a backup", name, known))
 		}
 	}
-	access, err := b.access.access(l)
+	access, err := b.access.resolve(l)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ lists what is in it: names, what certificates say in public, and checksums, whic
 			return showBackup(cmd, archive.Manifest)
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	addOutputFlag(cmd, &output, "text", "json")
 	return cmd
 }
 
@@ -236,8 +236,8 @@ func showBackup(cmd *cobra.Command, m recovery.Manifest) error {
 	fmt.Fprintf(out, "Garden     %s, UID %s, cluster identity %s\n", printable(m.Garden.Name), printable(m.Garden.UID), printable(m.Garden.ClusterIdentity))
 	for _, c := range m.Clusters {
 		same := ""
-		if c.Same != "" {
-			same = ", which is " + c.Same
+		if c.SameAs != "" {
+			same = ", which is " + c.SameAs
 		}
 		fmt.Fprintf(out, "Cluster    %s (%s)%s\n", printable(c.Name), printable(c.UID), same)
 	}
@@ -249,7 +249,7 @@ func showBackup(cmd *cobra.Command, m recovery.Manifest) error {
 		if e.Certificate != nil {
 			certificate = fmt.Sprintf("%s %s until %s", printable(e.Certificate.Subject), e.Certificate.SHA256[:16], e.Certificate.NotAfter.Format("2006-01-02"))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s/%s\t%s\t%s\t%s\n", printable(e.Cluster), printable(e.Kind), printable(e.Namespace), printable(e.Name), printable(string(e.Sort)), printable(e.SHA256[:min(16, len(e.SHA256))]), certificate)
+		fmt.Fprintf(table, "%s\t%s\t%s/%s\t%s\t%s\t%s\n", printable(e.Cluster), printable(e.Kind), printable(e.Namespace), printable(e.Name), printable(string(e.Origin)), printable(e.SHA256[:min(16, len(e.SHA256))]), certificate)
 	}
 	return table.Flush()
 }

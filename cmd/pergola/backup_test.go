@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/commands/recovery"
 )
 
-// someBackup writes a backup with one entry, and its key.
-func someBackup(t *testing.T) (file, key string) {
+// writeSampleBackup writes a backup with one entry, and its key.
+func writeSampleBackup(t *testing.T) (file, key string) {
 	t.Helper()
 	id, err := age.GenerateX25519Identity()
 	require.NoError(t, err)
@@ -25,14 +25,14 @@ func someBackup(t *testing.T) (file, key string) {
 			Format: recovery.Format, Version: recovery.Version, ID: "20260102t030405-abcdef01", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Program: "0.1.0", Catalogue: "0.1.0",
 			Landscape: recovery.Landscape{Name: "small", Revision: "abc", Dirty: true}, Garden: recovery.Garden{Name: "g", UID: "u"}, Clusters: []recovery.Cluster{{Name: "runtime", UID: "c"}},
 		},
-		Entries: []*recovery.Entry{{Item: recovery.Item{Cluster: "runtime", Kind: "Secret", Namespace: "garden", Name: "ca-12345678", Sort: recovery.Generated}}},
+		Entries: []*recovery.Entry{{Item: recovery.Item{Cluster: "runtime", Kind: "Secret", Namespace: "garden", Name: "ca-12345678", Origin: recovery.OriginGenerated}}},
 	}
 	require.NoError(t, recovery.WriteFile(file, a, id.Recipient()))
 	return file, key
 }
 
 func TestBackupShow(t *testing.T) {
-	file, key := someBackup(t)
+	file, key := writeSampleBackup(t)
 	o := pergola(t, "backup", "show", file)
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, file+": no key opens it: give the age key of one of its recipients, in SOPS_AGE_KEY_FILE or SOPS_AGE_KEY")
@@ -82,7 +82,7 @@ func TestBackupArguments(t *testing.T) {
 }
 
 func TestRestoreArguments(t *testing.T) {
-	file, key := someBackup(t)
+	file, key := writeSampleBackup(t)
 	dir := t.TempDir()
 	smallLandscape(t, dir)
 	o := pergola(t, "restore", dir, "--from", file)

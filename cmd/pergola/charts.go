@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// puller stores the charts of Extensions in the cache folder of the command.
-func puller(cmd *cobra.Command) *charts.Puller {
+// newChartPuller stores the charts of Extensions in the cache folder of the command.
+func newChartPuller(cmd *cobra.Command) *charts.Puller {
 	p := &charts.Puller{Clock: clock.RealClock{}}
 	if dir, err := cacheDir(cmd); err == nil {
 		p.Dir = filepath.Join(dir, "charts")
@@ -25,6 +25,6 @@ func puller(cmd *cobra.Command) *charts.Puller {
 // withCharts pulls the charts of a landscape's Extensions with the Secrets that it declares.
 func withCharts(cmd *cobra.Command, l *landscapes.Landscape) render.Setting {
 	return render.WithCharts(func(wanted []gardencorev1.OCIRepository) map[string]render.Chart {
-		return puller(cmd).PullAll(cmd.Context(), wanted, func(name string) (map[string][]byte, error) { return revisions.DeclaredSecret(l, name) })
+		return newChartPuller(cmd).PullAll(cmd.Context(), wanted, func(name string) (map[string][]byte, error) { return revisions.DeclaredSecret(l, name) })
 	})
 }

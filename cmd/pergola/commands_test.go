@@ -53,7 +53,7 @@ func TestHealth(t *testing.T) {
 	assert.False(t, verdicts[1].Healthy)
 
 	dir := t.TempDir()
-	write(t, dir, "list.json", `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "aHVudGVyMg=="}}]}`)
+	writeFile(t, dir, "list.json", `{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "aHVudGVyMg=="}}]}`)
 	o = pergola(t, "health", "-f", filepath.Join(dir, "list.json"), "-o", "text")
 	assert.Equal(t, 0, o.code)
 	assert.Contains(t, o.stdout, "Secret s: healthy: Secret exists\n")
@@ -120,7 +120,7 @@ func TestFlow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := pergola(t, append([]string{"flow"}, test.args...)...)
-			assert.Equal(t, outcome{2, "", "Error: " + test.stderr + "\n"}, o)
+			assert.Equal(t, commandResult{2, "", "Error: " + test.stderr + "\n"}, o)
 		})
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/source/forge"
 )
 
-// mostComment limits the input in bytes, before it is cut to the limit of the forge.
-const mostComment = 32 << 20
+// maxCommentInput limits the input in bytes, before it is cut to the limit of the forge.
+const maxCommentInput = 32 << 20
 
 func newComment() *cobra.Command {
 	var o forge.Options
@@ -55,7 +55,7 @@ jobs of Gitea and Forgejo have GITHUB_TOKEN, too. GitLab's CI_JOB_TOKEN may not 
 					return fmt.Errorf("--ca-file: %w", err)
 				}
 			}
-			job := jobOf(o.Provider)
+			job := currentPullRequestJob(o.Provider)
 			if o.URL == "" {
 				o.URL = job.url
 			}
@@ -68,12 +68,12 @@ jobs of Gitea and Forgejo have GITHUB_TOKEN, too. GitLab's CI_JOB_TOKEN may not 
 			if repository == "" || number == 0 {
 				return errors.New("give --repository and --number: this is not a job of a pull request of " + o.Provider)
 			}
-			body, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), mostComment))
+			body, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxCommentInput))
 			if err != nil {
 				return fmt.Errorf("reading the text of the comment: %w", err)
 			}
 			c.Body = string(body)
-			return comment(cmd, o, repository, number, c, within)
+			return postComment(cmd, o, repository, number, c, within)
 		},
 	}
 	cmd.Flags().StringVar(&o.Provider, "provider", "", "forge: "+strings.Join(forge.Providers(), ", "))
@@ -92,7 +92,7 @@ jobs of Gitea and Forgejo have GITHUB_TOKEN, too. GitLab's CI_JOB_TOKEN may not 
 	return cmd
 }
 
-func comment(cmd *cobra.Command, o forge.Options, repository string, number int, c forge.Comment, within time.Duration) error {
+func postComment(cmd *cobra.Command, o forge.Options, repository string, number int, c forge.Comment, within time.Duration) error {
 	f, err := forge.New(o)
 	if err != nil {
 		return err
@@ -122,34 +122,34 @@ func comment(cmd *cobra.Command, o forge.Options, repository string, number int,
 // forgeToken reads the token from the file, or from the variables of CI systems.
 func forgeToken(provider, file string) (string, error) {
 	if file != "" {
-		token, err := secretFile(file)
+		token, err := readTokenFile(file)
 		return string(token), err
 	}
 	names := map[string][]string{
 		forge.GitHub: {"GITHUB_TOKEN", "GH_TOKEN"}, forge.GitLab: {"GITLAB_TOKEN"},
 		forge.Gitea: {"GITEA_TOKEN", "GITHUB_TOKEN"}, forge.Forgejo: {"FORGEJO_TOKEN", "GITHUB_TOKEN"},
 	}[provider]
-	if token := strings.TrimSpace(firstSet(names...)); token != "" || len(names) == 0 {
+	if token := strings.TrimSpace(firstEnvValue(names...)); token != "" || len(names) == 0 {
 		return token, nil // an unknown provider is reported later
 	}
 	return "", fmt.Errorf("no token: set %s, or give --token-file", strings.Join(names, " or "))
 }
 
-// job is the pull request of a CI job, as its environment describes it.
-type job struct {
+// pullRequestJob is the pull request of a CI job, as its environment describes it.
+type pullRequestJob struct {
 	url, repository string
 	number          int
 }
 
 var pullRef = regexp.MustCompile(`^refs/pull/([0-9]{1,9})/`)
 
-func jobOf(provider string) job {
+func currentPullRequestJob(provider string) pullRequestJob {
 	if provider == forge.GitLab {
 		// A merge request belongs to its target project, even if the job runs in a fork.
 		number, _ := strconv.Atoi(os.Getenv("CI_MERGE_REQUEST_IID"))
-		return job{os.Getenv("CI_API_V4_URL"), firstSet("CI_MERGE_REQUEST_PROJECT_PATH", "CI_PROJECT_PATH"), number}
+		return pullRequestJob{os.Getenv("CI_API_V4_URL"), firstEnvValue("CI_MERGE_REQUEST_PROJECT_PATH", "CI_PROJECT_PATH"), number}
 	}
-	j := job{url: os.Getenv("GITHUB_API_URL"), repository: os.Getenv("GITHUB_REPOSITORY")}
+	j := pullRequestJob{url: os.Getenv("GITHUB_API_URL"), repository: os.Getenv("GITHUB_REPOSITORY")}
 	if found := pullRef.FindStringSubmatch(os.Getenv("GITHUB_REF")); found != nil {
 		j.number, _ = strconv.Atoi(found[1])
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/source/forge/forgetest"
 )
 
-// quietJob hides the environment of the CI job that runs the tests.
-func quietJob(t *testing.T, env map[string]string) {
+// setJobEnvironment hides the environment of the CI job that runs the tests.
+func setJobEnvironment(t *testing.T, env map[string]string) {
 	t.Helper()
 	for _, name := range []string{"GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GITEA_TOKEN", "FORGEJO_TOKEN", "GITHUB_API_URL", "GITHUB_REPOSITORY", "GITHUB_REF",
 		"CI_API_V4_URL", "CI_PROJECT_PATH", "CI_MERGE_REQUEST_PROJECT_PATH", "CI_MERGE_REQUEST_IID", "HTTP_PROXY", "HTTPS_PROXY"} {
@@ -36,7 +36,7 @@ func TestCommentInJobs(t *testing.T) {
 					env[name] = s.URL + value
 				}
 			}
-			quietJob(t, env)
+			setJobEnvironment(t, env)
 			out := pergolaWith(t, "# What changes\n", "comment", "--provider", provider)
 			require.Equal(t, 0, out.code, out.stderr)
 			assert.Contains(t, out.stdout, "Comment: created")
@@ -57,7 +57,7 @@ func TestCommentInJobs(t *testing.T) {
 
 func TestCommentRefused(t *testing.T) {
 	s := forgetest.New(t, forge.Gitea)
-	quietJob(t, nil)
+	setJobEnvironment(t, nil)
 	token := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(token, []byte("wrong-"+forgetest.Token), 0o600))
 	for _, c := range []struct {

@@ -24,7 +24,7 @@ import (
 )
 
 func newDiff() *cobra.Command {
-	d := &diffing{}
+	d := &diffCommand{}
 	cmd := &cobra.Command{
 		Use: "diff LANDSCAPE…",
 		// The names of similar commands in other tools.
@@ -53,47 +53,47 @@ Exit code 1 says that there are differences, that something was left out, or tha
   pergola diff --all --from origin/main... --to HEAD -o html --output-file diff.html
   pergola diff landscapes/local --live`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if d.all {
+			if d.isAll {
 				return cobra.MaximumNArgs(1)(cmd, args)
 			}
 			return cobra.MinimumNArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if d.live {
-				sparing()
+			if d.isLive {
+				tuneGCForSharedHost()
 			} else {
-				hasty()
+				tuneGCForCommand()
 			}
 			d.cmd, d.now = cmd, time.Now()
 			return d.run(args)
 		},
 	}
-	outputFlag(cmd, &d.output, plan.FormatText, plan.FormatMarkdown, plan.FormatJSON, plan.FormatHTML)
+	addOutputFlag(cmd, &d.output, plan.FormatText, plan.FormatMarkdown, plan.FormatJSON, plan.FormatHTML)
 	cmd.Flags().StringVar(&d.file, "output-file", "", "write the report to this file instead of printing it")
 	cmd.Flags().StringVar(&d.from, "from", "HEAD", "revision to compare from, as git rev-parse has it (branch, tag, commit, HEAD~2, main@{1}); REV... is where it and --to parted")
 	cmd.Flags().StringVar(&d.to, "to", "", "revision to compare to (default: the work tree)")
 	cmd.Flags().BoolVar(&d.mergeBase, "merge-base", false, "compare from where --from and --to parted")
-	cmd.Flags().BoolVar(&d.all, "all", false, "all landscapes of the repository, or of the folder given, that change")
-	cmd.Flags().BoolVar(&d.live, "live", false, "compare with the clusters by server-side dry run")
+	cmd.Flags().BoolVar(&d.isAll, "all", false, "all landscapes of the repository, or of the folder given, that change")
+	cmd.Flags().BoolVar(&d.isLive, "live", false, "compare with the clusters by server-side dry run")
 	d.access.add(cmd)
 	return cmd
 }
 
-// diffing is one run of `pergola diff`.
-type diffing struct {
-	cmd                  *cobra.Command
-	now                  time.Time
-	output, file         string
-	from, to             string
-	mergeBase, all, live bool
-	access               accessFlags
+// diffCommand is one run of `pergola diff`.
+type diffCommand struct {
+	cmd                      *cobra.Command
+	now                      time.Time
+	output, file             string
+	from, to                 string
+	mergeBase, isAll, isLive bool
+	access                   accessFlags
 }
 
-func (d *diffing) run(args []string) error {
-	if d.live && (d.all || d.mergeBase || d.cmd.Flags().Changed("from") || d.cmd.Flags().Changed("to")) {
+func (d *diffCommand) run(args []string) error {
+	if d.isLive && (d.isAll || d.mergeBase || d.cmd.Flags().Changed("from") || d.cmd.Flags().Changed("to")) {
 		return errors.New("--live compares with the clusters: it goes without --from and --to, --merge-base and --all")
 	}
-	if !d.live && d.cmd.Flags().Changed("kubeconfig") {
+	if !d.isLive && d.cmd.Flags().Changed("kubeconfig") {
 		return errors.New("--kubeconfig is for --live: without it two revisions are compared, and no cluster is read")
 	}
 	dirs, err := d.folders(args)
@@ -103,7 +103,7 @@ func (d *diffing) run(args []string) error {
 	var report plan.Report
 	var problems []error
 	noted := false
-	names := revisions.Names(dirs, d.nameOf)
+	names := revisions.ReportNames(dirs, d.landscapeName)
 	for i, dir := range dirs {
 		p, err := d.plan(dir)
 		if err != nil && len(dirs) > 1 {
@@ -111,20 +111,20 @@ func (d *diffing) run(args []string) error {
 		}
 		problems = append(problems, err)
 		if err != nil && p.Empty() {
-			if len(dirs) == 1 && !d.forOthers() {
+			if len(dirs) == 1 && !d.isStandalone() {
 				return err
 			}
 			p.Uncompared = true
-			p.Notes = append(append(p.Notes, "it could not be compared: "+firstLine(err)), firstFindings(err)...)
+			p.Notes = append(append(p.Notes, "it could not be compared: "+firstLine(err)), firstErrorLines(err)...)
 		}
 		if d.to != "" && p.From == p.To {
 			fmt.Fprintf(d.cmd.ErrOrStderr(), "Note: %s is compared with itself: give another revision by --from, or leave --to out to compare with the files as they are\n", p.To)
 		}
-		if d.all && p.Empty() && len(p.Notes) == 0 {
+		if d.isAll && p.Empty() && len(p.Notes) == 0 {
 			continue
 		}
 		name := names[i]
-		if len(dirs) == 1 && !d.all {
+		if len(dirs) == 1 && !d.isAll {
 			name = ""
 		}
 		noted = noted || len(p.Notes) > 0
@@ -143,32 +143,32 @@ func (d *diffing) run(args []string) error {
 }
 
 // folders returns the landscapes to compare: the arguments, or with --all those of both revisions.
-func (d *diffing) folders(args []string) ([]string, error) {
-	if !d.all {
+func (d *diffCommand) folders(args []string) ([]string, error) {
+	if !d.isAll {
 		return args, nil
 	}
 	top := ""
 	if len(args) > 0 {
 		top = cmp.Or(args[0], ".") // no argument means the whole repository
 	}
-	return reader(d.cmd).Folders(d.cmd.Context(), top, d.base, d.to)
+	return newReader(d.cmd).Folders(d.cmd.Context(), top, d.baseRevision, d.to)
 }
 
-// nameOf returns the landscape's name after the change, or else before it; "" if neither can be
-// read.
-func (d *diffing) nameOf(dir string) string {
-	if d.live {
-		return revisions.NameInFile(os.DirFS(dir), revisions.File)
+// landscapeName returns the landscape's name after the change, or else before it; "" if neither can
+// be read.
+func (d *diffCommand) landscapeName(dir string) string {
+	if d.isLive {
+		return revisions.NameInFile(os.DirFS(dir), revisions.LandscapeFile)
 	}
-	return revisions.NameIn(dir, d.to, strings.TrimSuffix(d.from, "..."))
+	return revisions.NameInRevisions(dir, d.to, strings.TrimSuffix(d.from, "..."))
 }
 
-// forOthers reports whether the report is read without standard error, as in a pull request. There
-// an incomplete report must name its problems, or it looks as if nothing changed.
-func (d *diffing) forOthers() bool { return d.output == "markdown" || d.output == "html" }
+// isStandalone reports whether the report is read without standard error, as in a pull request.
+// There an incomplete report must name its problems, or it looks as if nothing changed.
+func (d *diffCommand) isStandalone() bool { return d.output == "markdown" || d.output == "html" }
 
-// firstFindings returns the errors of an invalid landscape, one line each, up to a limit.
-func firstFindings(err error) []string {
+// firstErrorLines returns the errors of an invalid landscape, one line each, up to a limit.
+func firstErrorLines(err error) []string {
 	var invalid *revisions.NotValidError
 	if !errors.As(err, &invalid) {
 		return nil
@@ -179,8 +179,8 @@ func firstFindings(err error) []string {
 			out = append(out, v.String())
 		}
 	}
-	if more := len(out) - comparison.MaxShown; more > 0 {
-		out = append(out[:comparison.MaxShown], fmt.Sprintf("and %d more errors: run `pergola validate`", more))
+	if more := len(out) - comparison.MaxShownFindings; more > 0 {
+		out = append(out[:comparison.MaxShownFindings], fmt.Sprintf("and %d more errors: run `pergola validate`", more))
 	}
 	return out
 }
@@ -191,8 +191,8 @@ func firstLine(err error) string {
 }
 
 // print writes the report to standard output, or to the file once the report is complete.
-func (d *diffing) print(report plan.Report) error {
-	how := plan.PrintOptions{Format: d.output, Colored: d.file == "" && colored(d.cmd), More: d.more()}
+func (d *diffCommand) print(report plan.Report) error {
+	how := plan.PrintOptions{Format: d.output, Colored: d.file == "" && isColored(d.cmd), More: d.detailsHint()}
 	if d.file == "" {
 		return report.Print(d.cmd.OutOrStdout(), how)
 	}
@@ -206,34 +206,34 @@ func (d *diffing) print(report plan.Report) error {
 	return nil
 }
 
-// more returns how to see the details that Markdown omits.
-func (d *diffing) more() string {
-	if d.live {
+// detailsHint returns how to see the details that Markdown omits.
+func (d *diffCommand) detailsHint() string {
+	if d.isLive {
 		return "run `pergola diff --live`"
 	}
 	return "run `pergola diff` with the same revisions, or with `-o html`"
 }
 
-func (d *diffing) plan(dir string) (change.Plan, error) {
+func (d *diffCommand) plan(dir string) (change.Plan, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return change.Plan{}, &landscapes.NoLandscapeError{Dir: dir, Reason: "it is a file; give the folder that has " + revisions.File}
+		return change.Plan{}, &landscapes.NoLandscapeError{Dir: dir, Reason: "it is a file; give the folder that has " + revisions.LandscapeFile}
 	}
-	if d.live {
+	if d.isLive {
 		return liveDiff(d.cmd, dir, d.access)
 	}
 	repo, err := source.Open(dir)
 	if err != nil {
 		return change.Plan{}, err
 	}
-	from, err := d.base(repo)
+	from, err := d.baseRevision(repo)
 	if err != nil {
 		return change.Plan{}, err
 	}
-	return comparison.Comparison{Reader: reader(d.cmd), Repo: repo, Dir: dir, From: from, To: d.to, Now: d.now}.Plan(d.cmd.Context())
+	return comparison.Comparison{Reader: newReader(d.cmd), Repo: repo, Dir: dir, From: from, To: d.to, Now: d.now}.Plan(d.cmd.Context())
 }
 
-// base returns the revision to compare from.
-func (d *diffing) base(repo *source.Repository) (string, error) {
+// baseRevision returns the revision to compare from.
+func (d *diffCommand) baseRevision(repo *source.Repository) (string, error) {
 	from, parted := strings.CutSuffix(d.from, "...")
 	if !parted && !d.mergeBase {
 		return d.from, nil
@@ -242,7 +242,7 @@ func (d *diffing) base(repo *source.Repository) (string, error) {
 }
 
 func liveDiff(cmd *cobra.Command, dir string, access accessFlags) (change.Plan, error) {
-	c, err := convergerOf(cmd, dir, access)
+	c, err := loadConverger(cmd, dir, access)
 	if err != nil {
 		return change.Plan{}, err
 	}

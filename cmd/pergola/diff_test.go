@@ -75,10 +75,10 @@ func TestDiffShowsDeclarationsAndBundles(t *testing.T) {
 func TestDiffNeverShowsSecrets(t *testing.T) {
 	dir, commit := repository(t)
 	plain := "apiVersion: v1\nkind: Secret\nmetadata: {name: plain, namespace: garden}\nstringData: {password: hunter2, old: gone-secret}\n"
-	write(t, dir, "plain.yaml", plain)
+	writeFile(t, dir, "plain.yaml", plain)
 	commit()
-	write(t, dir, "plain.yaml", strings.NewReplacer("hunter2", "hunter3", "old: gone-secret", "new: fresh-secret").Replace(plain))
-	write(t, dir, "more.yaml", strings.NewReplacer("name: plain", "name: more", "hunter2", "created-secret").Replace(plain))
+	writeFile(t, dir, "plain.yaml", strings.NewReplacer("hunter2", "hunter3", "old: gone-secret", "new: fresh-secret").Replace(plain))
+	writeFile(t, dir, "more.yaml", strings.NewReplacer("name: plain", "name: more", "hunter2", "created-secret").Replace(plain))
 	encrypted := "data:bIYFcTo="
 	replaceIn(t, dir, "secrets.yaml", encrypted, "data:bIYFcTp=")
 	commit()
@@ -123,16 +123,16 @@ func TestDiffOfEncryptedSecretsWithAKey(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, value)
-	write(t, dir, "secrets.yaml", plain)
+	writeFile(t, dir, "secrets.yaml", plain)
 
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stdout, "Secret garden/seed-dns-local\n        data.zone: (encrypted value changed)\n")
 	assert.NotContains(t, o.stdout+o.stderr, value)
 
-	t.Setenv("SOPS_AGE_KEY", local(t, ".sops/age.key"))
+	t.Setenv("SOPS_AGE_KEY", readDemoFile(t, ".sops/age.key"))
 	assert.Equal(t, 0, pergola(t, "diff", dir).code)
-	write(t, dir, "secrets.yaml", strings.ReplaceAll(plain, value, value+"x"))
+	writeFile(t, dir, "secrets.yaml", strings.ReplaceAll(plain, value, value+"x"))
 	o = pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stdout, ": (hidden value changed: ")
@@ -141,7 +141,7 @@ func TestDiffOfEncryptedSecretsWithAKey(t *testing.T) {
 
 func demoKey(t *testing.T) []age.Identity {
 	t.Helper()
-	identities, err := landscapes.ParseAgeIdentities(local(t, ".sops/age.key"))
+	identities, err := landscapes.ParseAgeIdentities(readDemoFile(t, ".sops/age.key"))
 	require.NoError(t, err)
 	return identities
 }
@@ -171,7 +171,7 @@ func TestDiffFromAnInvalidRevision(t *testing.T) {
 	dir, commit := repository(t)
 	replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
 	replaceIn(t, dir, "landscape.yaml", "  catalogue:", "  components:\n    garden:\n      vpaa: {enabled: false}\n  catalogue:")
-	write(t, dir, "components/seed/system/kustomization.yaml", "patchs: []\n")
+	writeFile(t, dir, "components/seed/system/kustomization.yaml", "patchs: []\n")
 	commit()
 	replaceIn(t, dir, "seed.yaml", "    regoin: local\n", "    region: local\n")
 	replaceIn(t, dir, "landscape.yaml", "vpaa", "vpa")
@@ -211,7 +211,7 @@ func TestDiffNeedsNoWorkTree(t *testing.T) {
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.True(t, strings.HasPrefix(o.stdout, "Note: the work tree has no landscape in this folder: such a revision is not applied, and all stays on the clusters as it is\n"), o.stdout)
-	write(t, filepath.Dir(dir), "README.md", "nothing")
+	writeFile(t, filepath.Dir(dir), "README.md", "nothing")
 	commit()
 
 	o = pergola(t, "diff", dir, "--from", "HEAD~2", "--to", "HEAD~1")
@@ -246,7 +246,7 @@ func TestDiffErrors(t *testing.T) {
 	invalid, commitInvalid := repository(t)
 	replaceIn(t, invalid, "seed.yaml", "    region: local\n", "    regoin: local\n")
 	replaceIn(t, invalid, "project.yaml", "  description: ", "  descriptoin: ")
-	write(t, invalid, "broken.yaml", "a: [\n")
+	writeFile(t, invalid, "broken.yaml", "a: [\n")
 	commitInvalid()
 	upgraded, _ := repository(t)
 	replaceIn(t, upgraded, "landscape.yaml", "version: ", "version: 9")
@@ -281,7 +281,7 @@ func TestDiffErrors(t *testing.T) {
 				if name == "unknown format" || format == "text" {
 					assert.Empty(t, o.stdout, "nothing that could be taken for a diff")
 				} else {
-					assert.NotEmpty(t, decode[failure](t, o).Error.Message)
+					assert.NotEmpty(t, decode[errorResult](t, o).Error.Message)
 				}
 				for _, want := range test.stderr {
 					assert.Contains(t, o.stderr, want)

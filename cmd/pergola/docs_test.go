@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/source/forge/forgetest"
 )
 
-// example returns a code block of docs/ci.md by the name after its fence.
-func example(t *testing.T, name string) string {
+// docsExample returns a code block of docs/ci.md by the name after its fence.
+func docsExample(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "ci.md"))
 	require.NoError(t, err)
@@ -25,9 +25,9 @@ func example(t *testing.T, name string) string {
 	return string(found[1])
 }
 
-// reviewed is a clone of a repository with a landscape and its record, and a shell in it with
-// pergola on its PATH.
-func reviewed(t *testing.T) (dir string, shell func(script string, env ...string) (string, error)) {
+// cloneWithRecord is a clone of a repository with a landscape and its record, and a shell in it
+// with pergola on its PATH.
+func cloneWithRecord(t *testing.T) (dir string, shell func(script string, env ...string) (string, error)) {
 	t.Helper()
 	_, err := exec.LookPath("git")
 	require.NoError(t, err, "Go, git and make are what the README asks for")
@@ -37,7 +37,7 @@ func reviewed(t *testing.T) (dir string, shell func(script string, env ...string
 	bin := t.TempDir()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "pergola"), []byte("#!/bin/sh\n"+asProgram+"=1 exec "+self+" \"$@\"\n"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "pergola"), []byte("#!/bin/sh\n"+envRunAsProgram+"=1 exec "+self+" \"$@\"\n"), 0o755))
 	dir = filepath.Join(t.TempDir(), "clone")
 	shell = func(script string, env ...string) (string, error) {
 		cmd := exec.Command("sh", "-c", script)
@@ -55,10 +55,10 @@ func reviewed(t *testing.T) (dir string, shell func(script string, env ...string
 }
 
 func TestExampleOfAHook(t *testing.T) {
-	dir, shell := reviewed(t)
+	dir, shell := cloneWithRecord(t)
 	hook := filepath.Join(dir, ".git", "hooks", "pre-commit")
 	require.NoError(t, os.MkdirAll(filepath.Dir(hook), 0o755))
-	require.NoError(t, os.WriteFile(hook, []byte(example(t, "pre-commit")), 0o755))
+	require.NoError(t, os.WriteFile(hook, []byte(docsExample(t, "pre-commit")), 0o755))
 
 	seed := filepath.Join("landscape", "seed.yaml")
 	replaceIn(t, dir, seed, "# The seed", "# A seed")
@@ -83,13 +83,13 @@ func TestExampleOfAHook(t *testing.T) {
 }
 
 func TestExampleForThePreCommitFramework(t *testing.T) {
-	dir, shell := reviewed(t)
+	dir, shell := cloneWithRecord(t)
 	var config struct {
 		Repos []struct {
 			Hooks []struct{ Entry, Files, Language string }
 		}
 	}
-	require.NoError(t, yaml.Unmarshal([]byte(example(t, "pre-commit-config")), &config))
+	require.NoError(t, yaml.Unmarshal([]byte(docsExample(t, "pre-commit-config")), &config))
 	hook := config.Repos[0].Hooks[0]
 	assert.Equal(t, "system", hook.Language)
 	assert.Regexp(t, hook.Files, "landscape/seed.yaml")
@@ -103,16 +103,16 @@ func TestExampleForThePreCommitFramework(t *testing.T) {
 
 // TestHooksBeforeTheFirstCommit: the hooks of the docs also work for the first commit.
 func TestHooksBeforeTheFirstCommit(t *testing.T) {
-	dir, shell := reviewed(t)
+	dir, shell := cloneWithRecord(t)
 	var config struct {
 		Repos []struct{ Hooks []struct{ Entry string } }
 	}
-	require.NoError(t, yaml.Unmarshal([]byte(example(t, "pre-commit-config")), &config))
+	require.NoError(t, yaml.Unmarshal([]byte(docsExample(t, "pre-commit-config")), &config))
 	text, err := shell("rm -rf .git && git init -q . && git add -A")
 	require.NoError(t, err, text)
 	hook := filepath.Join(dir, ".git", "hooks", "pre-commit")
 	require.NoError(t, os.MkdirAll(filepath.Dir(hook), 0o755))
-	require.NoError(t, os.WriteFile(hook, []byte(example(t, "pre-commit")), 0o755))
+	require.NoError(t, os.WriteFile(hook, []byte(docsExample(t, "pre-commit")), 0o755))
 	for _, script := range []string{config.Repos[0].Hooks[0].Entry, "git commit -q -m first"} {
 		text, err = shell(script)
 		require.NoError(t, err, text)
@@ -120,8 +120,8 @@ func TestHooksBeforeTheFirstCommit(t *testing.T) {
 	}
 }
 
-// stepsOf returns the commands of a workflow job in docs/ci.md that call pergola.
-func stepsOf(t *testing.T, name, job string) []string {
+// pergolaSteps returns the commands of a workflow job in docs/ci.md that call pergola.
+func pergolaSteps(t *testing.T, name, job string) []string {
 	t.Helper()
 	var actions struct {
 		Jobs map[string]struct{ Steps []struct{ Run string } }
@@ -129,10 +129,10 @@ func stepsOf(t *testing.T, name, job string) []string {
 	var gitlab map[string]struct{ Script []string }
 	var all []string
 	if name == "gitlab" {
-		require.NoError(t, yaml.Unmarshal([]byte(example(t, name)), &gitlab))
+		require.NoError(t, yaml.Unmarshal([]byte(docsExample(t, name)), &gitlab))
 		all = gitlab[job].Script
 	} else {
-		require.NoError(t, yaml.Unmarshal([]byte(example(t, name)), &actions))
+		require.NoError(t, yaml.Unmarshal([]byte(docsExample(t, name)), &actions))
 		for _, step := range actions.Jobs[job].Steps {
 			all = append(all, step.Run)
 		}
@@ -148,14 +148,14 @@ func stepsOf(t *testing.T, name, job string) []string {
 
 func TestExamplesOfCI(t *testing.T) {
 	for name, steps := range map[string][]string{
-		"github": append(stepsOf(t, "github", "validate"), stepsOf(t, "github-comment", "comment")...),
-		"gitlab": stepsOf(t, "gitlab", "landscape"), "gitea": stepsOf(t, "gitea", "validate"),
+		"github": append(pergolaSteps(t, "github", "validate"), pergolaSteps(t, "github-comment", "comment")...),
+		"gitlab": pergolaSteps(t, "gitlab", "landscape"), "gitea": pergolaSteps(t, "gitea", "validate"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Len(t, steps, 4, "validate, golden, diff, comment")
-			quietJob(t, nil)
+			setJobEnvironment(t, nil)
 			forge := forgetest.New(t, name)
-			dir, shell := reviewed(t)
+			dir, shell := cloneWithRecord(t)
 			base := strings.TrimSpace(must(shell("git branch base && git rev-parse HEAD")))
 			env := []string{
 				"GITHUB_BASE_REF=" + strings.TrimSpace(must(shell("git branch --show-current"))), "CI_MERGE_REQUEST_DIFF_BASE_SHA=" + base, "NUMBER=3",

@@ -19,27 +19,27 @@ import (
 // formatJSON is a value of -o that all commands with machine-readable results have.
 const formatJSON = "json"
 
-// errorForm describes the errors of -o json in the help of -o.
-func errorForm(values []string) string {
+// errorFormatHelp describes the errors of -o json in the help of -o.
+func errorFormatHelp(values []string) string {
 	if !slices.Contains(values, formatJSON) {
 		return ""
 	}
 	return `; with json an error instead of the result is {"error": {"message": …}}`
 }
 
-// watched is standard output that records whether a result was written.
-type watched struct {
+// resultWriter is standard output that records whether a result was written.
+type resultWriter struct {
 	io.Writer
-	written bool
+	hasResult bool
 }
 
-func (w *watched) Write(data []byte) (int, error) {
-	w.written = true
+func (w *resultWriter) Write(data []byte) (int, error) {
+	w.hasResult = true
 	return w.Writer.Write(data)
 }
 
-// failure is the output of -o json if an error prevents the result.
-type failure struct {
+// errorResult is the output of -o json if an error prevents the result.
+type errorResult struct {
 	Error struct {
 		Message string `json:"message"`
 		// Findings list why a landscape is invalid.
@@ -51,10 +51,10 @@ type failure struct {
 // printed result contains its errors itself.
 func printFailure(cmd *cobra.Command, args []string, sentence string, err error) {
 	fmt.Fprintln(cmd.ErrOrStderr(), printableText(sentence))
-	if w, ok := cmd.OutOrStdout().(*watched); ok && w.written || !asksForJSON(cmd, args) {
+	if w, ok := cmd.OutOrStdout().(*resultWriter); ok && w.hasResult || !asksForJSON(cmd, args) {
 		return
 	}
-	var out failure
+	var out errorResult
 	out.Error.Message = err.Error()
 	var invalid *revisions.NotValidError
 	if errors.As(err, &invalid) {
@@ -87,8 +87,8 @@ func isUnavailable(err error) bool {
 	return isUnavailable(errors.Unwrap(err))
 }
 
-// exitOf returns the exit code after the problems were printed.
-func exitOf(err error) error {
+// exitAfterProblems returns the exit code after the problems were printed.
+func exitAfterProblems(err error) error {
 	if isUnavailable(err) {
 		return exitError{exitUsage}
 	}

@@ -53,7 +53,7 @@ func TestErrorsAsJSON(t *testing.T) {
 			for _, form := range [][]string{{"-o", "json"}, {"--output=json"}, {"-ojson"}} {
 				o := pergola(t, append(test.args, form...)...)
 				assert.Equal(t, test.code, o.code, "%+v", o)
-				got := decode[failure](t, o)
+				got := decode[errorResult](t, o)
 				assert.Contains(t, got.Error.Message, test.message)
 				assert.Contains(t, o.stderr, "Error: "+got.Error.Message+"\n")
 				assert.Len(t, got.Error.Findings, test.findings)
@@ -78,7 +78,7 @@ func TestNoErrorBesideAResult(t *testing.T) {
 	assert.Len(t, decode[[]schemas.Violation](t, o), 1, "a misspelt field is read as the one that was meant")
 
 	// If the clusters do not answer, the plan contains that, in one document.
-	write(t, dir, "config", `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+	writeFile(t, dir, "config", `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
   users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]}`)
 	config := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.Rename(filepath.Join(dir, "config"), config))

@@ -27,15 +27,15 @@ func newEvaluate() *cobra.Command {
 	}
 }
 
-// evaluationFlags limit the workers of every command that reads CUE files.
-func evaluationFlags(root *cobra.Command) {
+// addEvaluationFlags limit the workers of every command that reads CUE files.
+func addEvaluationFlags(root *cobra.Command) {
 	root.PersistentFlags().Duration("evaluation-timeout", 30*time.Second, "how long the CUE files of one package may take")
 	root.PersistentFlags().String("evaluation-memory", "2Gi", "how much memory the CUE files of one package may take")
 }
 
-// evaluator returns the pool of processes that evaluate CUE files. They start with the first file
-// and end with Close.
-func evaluator(cmd *cobra.Command) (*evaluation.Pool, error) {
+// newEvaluationPool returns the pool of processes that evaluate CUE files. They start with the
+// first file and end with Close.
+func newEvaluationPool(cmd *cobra.Command) (*evaluation.Pool, error) {
 	timeout, err := cmd.Flags().GetDuration("evaluation-timeout")
 	if err != nil {
 		return nil, err
@@ -54,13 +54,14 @@ func evaluator(cmd *cobra.Command) (*evaluation.Pool, error) {
 	return evaluation.NewPool(evaluation.Limits{Timeout: timeout, Memory: memory.Value()}, "", evaluateCommand), nil
 }
 
-// withOptions calls read with the options for loading landscapes: keys and processes for CUE files.
-func withOptions(cmd *cobra.Command, read func(landscapes.Options) error) error {
+// withLandscapeOptions calls read with the options for loading landscapes: keys and processes for
+// CUE files.
+func withLandscapeOptions(cmd *cobra.Command, read func(landscapes.Options) error) error {
 	ids, err := ageIdentities()
 	if err != nil {
 		return err
 	}
-	pool, err := evaluator(cmd)
+	pool, err := newEvaluationPool(cmd)
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,9 @@ import (
 const unreachableConfig = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
   users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]}`
 
-// leaves returns all runnable commands by their paths without the program's name, except cobra's
-// own.
-func leaves(cmd *cobra.Command) map[string]*cobra.Command {
+// runnableCommands returns all runnable commands by their paths without the program's name, except
+// cobra's own.
+func runnableCommands(cmd *cobra.Command) map[string]*cobra.Command {
 	out := map[string]*cobra.Command{}
 	for _, sub := range cmd.Commands() {
 		if sub.Name() == "completion" || sub.Name() == "help" {
@@ -27,7 +27,7 @@ func leaves(cmd *cobra.Command) map[string]*cobra.Command {
 		if sub.Runnable() {
 			out[strings.TrimPrefix(sub.CommandPath(), "pergola ")] = sub
 		}
-		for path, below := range leaves(sub) {
+		for path, below := range runnableCommands(sub) {
 			out[path] = below
 		}
 	}
@@ -39,12 +39,12 @@ func leaves(cmd *cobra.Command) map[string]*cobra.Command {
 func TestExitCodes(t *testing.T) {
 	dir, _ := repository(t)
 	root := t.TempDir()
-	write(t, root, "config", unreachableConfig)
-	write(t, root, "identity", "AGE-SECRET-KEY-1QYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSXKXK5A\n")
+	writeFile(t, root, "config", unreachableConfig)
+	writeFile(t, root, "identity", "AGE-SECRET-KEY-1QYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSZQGPQYQSXKXK5A\n")
 	config, nope := filepath.Join(root, "config"), filepath.Join(root, "nope")
 	withGarden := t.TempDir()
 	smallLandscape(t, withGarden)
-	write(t, withGarden, "garden.yaml", local(t, "garden/garden.yaml"))
+	writeFile(t, withGarden, "garden.yaml", readDemoFile(t, "garden/garden.yaml"))
 	replaceIn(t, withGarden, "landscape.yaml", "spec:\n", "spec:\n  external:\n  - {kind: Secret, namespace: garden, name: garden-dns-local}\n  - {kind: Secret, namespace: garden, name: virtual-garden-etcd-main-backup-local}\n")
 	var clusters []string
 	for _, name := range []string{"runtime", "virtual", "local"} {
@@ -89,7 +89,7 @@ func TestExitCodes(t *testing.T) {
 		"comment":                            {usage: []string{"a"}, io: []string{"--provider", "github", "--token-file", nope}},
 		"evaluate":                           {usage: []string{"a"}},
 	}
-	for path, cmd := range leaves(newRoot()) {
+	for path, cmd := range runnableCommands(newRoot()) {
 		row, known := rows[path]
 		if strings.HasPrefix(path, "hook") {
 			continue // TestHook: Git determines its arguments and its exit code
@@ -117,7 +117,7 @@ func TestExitCodes(t *testing.T) {
 
 // TestEmptyFlags: the variable in --cluster "$CLUSTER" may be empty.
 func TestEmptyFlags(t *testing.T) {
-	for path, cmd := range leaves(newRoot()) {
+	for path, cmd := range runnableCommands(newRoot()) {
 		if cmd.Flags().Lookup(flagLogLevel) != nil {
 			continue // templates start roles, and there empty is the default
 		}
@@ -138,12 +138,12 @@ func TestEmptyFlags(t *testing.T) {
 func TestNamesOfClusters(t *testing.T) {
 	dir, _ := repository(t)
 	root := t.TempDir()
-	write(t, root, "a=b", unreachableConfig)
+	writeFile(t, root, "a=b", unreachableConfig)
 	config := filepath.Join(root, "a=b")
 	replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  clusters:\n    runtime: {context: a}\n")
 	t.Setenv("KUBECONFIG", config)
 	commands := map[string][]string{"apply": {dir}, "status": {dir}, "adopt": {dir}, "operate": {dir, "Seed local", "reconcile"}, "why": {dir, "Seed local", "--offline"}, "diff": {dir, "--live"}}
-	for path, cmd := range leaves(newRoot()) {
+	for path, cmd := range runnableCommands(newRoot()) {
 		if flag := cmd.Flags().Lookup("kubeconfig"); flag != nil && flag.Value.Type() == "stringArray" && path != "backup" && path != "restore" {
 			require.NotNil(t, commands[path], "pergola %s takes NAME=PATH", path)
 		}
@@ -170,8 +170,8 @@ func TestNamesOfClusters(t *testing.T) {
 	assert.Contains(t, o.stdout, "no access to cluster local", "a path may hold an equals sign")
 }
 
-// TestWhatWasMeant: every message suggests a correction.
-func TestWhatWasMeant(t *testing.T) {
+// TestSuggestions: every message suggests a correction.
+func TestSuggestions(t *testing.T) {
 	dir, _ := repository(t)
 	t.Chdir(filepath.Dir(dir))
 	for line, want := range map[string]string{
@@ -225,7 +225,7 @@ func TestWhatWasMeant(t *testing.T) {
 		assert.Contains(t, o.stderr, want, line)
 		assert.Less(t, len(o.stderr), 700, line)
 	}
-	write(t, dir, "garden/a.txt", "")
+	writeFile(t, dir, "garden/a.txt", "")
 	assert.Contains(t, pergola(t, "render", filepath.Join("landscape", "garden")).stderr, "the folder above is one: landscape\n")
 	assert.Contains(t, pergola(t, "render", ".").stderr, "landscapes near it: landscape\n")
 }
@@ -236,7 +236,7 @@ func TestVersion(t *testing.T) {
 		commit = want
 		t.Cleanup(func() { commit = "" })
 		o := pergola(t, "version", "-o", "json")
-		v := decode[versions](t, o)
+		v := decode[buildVersions](t, o)
 		assert.Equal(t, version, v.Version)
 		assert.Equal(t, version, v.Catalogue)
 		assert.Regexp(t, `^v1\.\d+\.\d+$`, v.Gardener)

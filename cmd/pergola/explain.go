@@ -46,7 +46,7 @@ extensions.Worker or Worker.extensions.gardener.cloud, versions as ControllerDep
 			return e.WriteText(cmd.OutOrStdout())
 		},
 	}
-	outputFlag(cmd, &output, "text", formatJSON)
+	addOutputFlag(cmd, &output, "text", formatJSON)
 	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules, those of one kind if it is given")
 	return cmd
 }

@@ -60,7 +60,7 @@ func TestExplainAsJSON(t *testing.T) {
 
 	o := pergola(t, "explain", "Shot", "-o", "json")
 	assert.Equal(t, 2, o.code)
-	assert.Contains(t, decode[failure](t, o).Error.Message, "did you mean")
+	assert.Contains(t, decode[errorResult](t, o).Error.Message, "did you mean")
 }
 
 func TestExplainCompletion(t *testing.T) {

@@ -14,14 +14,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/report"
 )
 
-// reader returns a reader of landscapes for the flags of a command.
-func reader(cmd *cobra.Command) revisions.Reader {
+// newReader returns a reader of landscapes for the flags of a command.
+func newReader(cmd *cobra.Command) revisions.Reader {
 	return revisions.Reader{
-		With:      func(read func(landscapes.Options) error) error { return withOptions(cmd, read) },
-		Kept:      func(dir string) *kept.Store { return keptFor(cmd, dir) },
-		Keep:      func(dir string) { keep(cmd, dir) },
-		Catalogue: catalogue(cmd),
-		Charts:    func(l *landscapes.Landscape) render.Setting { return withCharts(cmd, l) },
+		WithOptions: func(read func(landscapes.Options) error) error { return withLandscapeOptions(cmd, read) },
+		Cache:       func(dir string) *kept.Store { return validationStore(cmd, dir) },
+		SaveCache:   func(dir string) { saveValidationStore(cmd, dir) },
+		Catalogue:   catalogueFS(cmd),
+		Charts:      func(l *landscapes.Landscape) render.Setting { return withCharts(cmd, l) },
 		Report: func(found []schemas.Violation, revision string, sources func(string) ([]byte, error)) error {
 			return reportFindings(cmd, found, revision, sources)
 		},
@@ -30,7 +30,7 @@ func reader(cmd *cobra.Command) revisions.Reader {
 
 // loadValid reads a landscape from the work tree and fails if it is invalid.
 func loadValid(cmd *cobra.Command, dir string) (*landscapes.Landscape, error) {
-	return reader(cmd).LoadValid(cmd.Context(), dir)
+	return newReader(cmd).LoadValid(cmd.Context(), dir)
 }
 
 // reportFindings writes findings to standard error: standard output is for the result.
@@ -46,7 +46,7 @@ func reportFindings(cmd *cobra.Command, all []schemas.Violation, revision string
 		named[i].File = revision + named[i].File
 	}
 	return report.Write(cmd.ErrOrStderr(), named, report.Options{
-		Colored:    coloredTo(cmd, cmd.ErrOrStderr()),
+		Colored:    isColoredFor(cmd, cmd.ErrOrStderr()),
 		ReadSource: func(file string) ([]byte, error) { return sources(strings.TrimPrefix(file, revision)) },
 	})
 }

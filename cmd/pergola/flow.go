@@ -30,14 +30,14 @@ func newFlow() *cobra.Command {
 			if !slices.Contains(kinds, kind) {
 				return fmt.Errorf("owner %q: want one of %s%s", args[0], strings.Join(kinds, ", "), unknown.Hint(args[0], kinds))
 			}
-			definition, err := render.LoadFlow(catalogue(cmd), operation, render.Input{Owner: render.Owner{Kind: kind}})
+			definition, err := render.LoadFlow(catalogueFS(cmd), operation, render.Input{Owner: render.Owner{Kind: kind}})
 			if err != nil {
 				return err
 			}
 			return printFlow(cmd, definition, output)
 		},
 	}
-	outputFlag(cmd, &output, "text", "dot", "json")
+	addOutputFlag(cmd, &output, "text", "dot", "json")
 	cmd.Flags().StringVar(&operation, "operation", "reconcile", "operation of the flow: reconcile or delete")
 	return cmd
 }
@@ -75,7 +75,7 @@ func printFlow(cmd *cobra.Command, definition render.Flow, output string) error 
 		}
 		text := nodes[id].Description()
 		if len(after) > 0 {
-			text += "  after " + strings.Join(sorted(after), ", ")
+			text += "  after " + strings.Join(sortStrings(after), ", ")
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(fmt.Sprintf("%-*s  %s", width, id, strings.TrimSpace(text))))
 	}

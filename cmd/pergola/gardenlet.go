@@ -63,7 +63,7 @@ traces are sent there.`,
 }
 
 func (f *gardenletFlags) run(cmd *cobra.Command) error {
-	thrifty()
+	tuneGCForRole()
 	if wrong := utilvalidation.IsDNS1123Label(f.seed); len(wrong) > 0 {
 		return fmt.Errorf("--seed: %q is no name of a Seed: %s", f.seed, strings.Join(wrong, "; "))
 	}
@@ -71,11 +71,11 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	o := gardenlet.Options{Seed: f.seed, Holder: holderOf("gardenlet"), Version: version, Log: log, Catalogue: catalogue(cmd), Outside: !isInCluster(f.kubeconfig)}
+	o := gardenlet.Options{Seed: f.seed, Holder: leaseHolder("gardenlet"), Version: version, Log: log, Catalogue: catalogueFS(cmd), Outside: !isInCluster(f.kubeconfig)}
 	if o.PolicyNamespaces, err = policyNamespaces(f.policies); err != nil {
 		return err
 	}
-	if err := f.reach(&o); err != nil {
+	if err := f.setAccess(&o); err != nil {
 		return err
 	}
 	g, err := gardenlet.New(o)
@@ -103,8 +103,8 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// reach sets the access to the garden and the seed cluster.
-func (f *gardenletFlags) reach(o *gardenlet.Options) (err error) {
+// setAccess sets the access to the garden and the seed cluster.
+func (f *gardenletFlags) setAccess(o *gardenlet.Options) (err error) {
 	if f.gardenSecret != "" {
 		namespace, name, ok := strings.Cut(f.gardenSecret, "/")
 		if !ok || len(utilvalidation.IsDNS1123Label(namespace)) > 0 || len(utilvalidation.IsDNS1123Subdomain(name)) > 0 {
@@ -112,12 +112,12 @@ func (f *gardenletFlags) reach(o *gardenlet.Options) (err error) {
 		}
 		o.GardenSecret = types.NamespacedName{Namespace: namespace, Name: name}
 	} else {
-		if o.Garden, err = accessOf("garden", f.garden); err != nil {
+		if o.Garden, err = clusterAccess("garden", f.garden); err != nil {
 			return err
 		}
 		o.Garden.UserAgent = "pergola-gardenlet"
 	}
-	if o.Local, err = accessOf("seed", f.kubeconfig); err != nil {
+	if o.Local, err = clusterAccess("seed", f.kubeconfig); err != nil {
 		return err
 	}
 	o.Local.UserAgent = "pergola-gardenlet"

@@ -37,7 +37,7 @@ Exit code 1 says that they differ; --update records anew and says how many files
   pergola golden --components garden/vpa --catalogue components
   pergola golden --components --catalogue components --update`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hasty()
+			tuneGCForCommand()
 			switch {
 			case components && dir != "":
 				return errors.New("--dir is for landscapes: cases are recorded in the catalogue, beside them")
@@ -49,7 +49,7 @@ Exit code 1 says that they differ; --update records anew and says how many files
 			return goldenLandscape(cmd, args[0], dir, update, output)
 		},
 	}
-	outputFlag(cmd, &output, "text", formatJSON, formatGitHub)
+	addOutputFlag(cmd, &output, "text", formatJSON, formatGitHub)
 	cmd.Flags().BoolVar(&update, "update", false, "record the current render")
 	cmd.Flags().BoolVar(&components, "components", false, "render the cases of components instead of a landscape")
 	cmd.Flags().StringVar(&dir, "dir", "", "folder of the recorded files (default: LANDSCAPE/golden)")
@@ -62,7 +62,7 @@ func goldenLandscape(cmd *cobra.Command, landscape, dir string, update bool, out
 	if err != nil {
 		return err
 	}
-	files, err := goldenFiles(cmd, l, catalogue(cmd))
+	files, err := goldenFiles(cmd, l, catalogueFS(cmd))
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func printGolden(cmd *cobra.Command, dir string, report record.Report, output st
 		differ[d.File] = true
 	}
 	fmt.Fprintf(&out, "Golden: %s from the record: %d added, %d changed, %d removed.\n\n",
-		plural(len(differ), "1 file differs", fmt.Sprintf("%d files differ", len(differ))), counts[golden.Added], counts[golden.Changed], counts[golden.Removed])
+		pluralForm(len(differ), "1 file differs", fmt.Sprintf("%d files differ", len(differ))), counts[golden.Added], counts[golden.Changed], counts[golden.Removed])
 	for _, d := range report.Differences {
 		out.WriteString(d.String())
 	}

@@ -23,7 +23,7 @@ func goldenComponents(cmd *cobra.Command, only []string, update bool, output str
 	for i := range only {
 		only[i] = strings.TrimPrefix(path.Clean(filepath.ToSlash(only[i])), "components/")
 	}
-	report, err := golden.Run(cmd.Context(), catalogue(cmd), only)
+	report, err := golden.Run(cmd.Context(), catalogueFS(cmd), only)
 	if err != nil {
 		return err
 	}
@@ -34,13 +34,13 @@ func goldenComponents(cmd *cobra.Command, only []string, update bool, output str
 		if report.Summary.Failed == 0 {
 			return nil
 		}
-		return commands.Finding{Err: fmt.Errorf("%s could not be rendered: the record is as it was there", counted(report.Summary.Failed, "case"))}
+		return commands.Finding{Err: fmt.Errorf("%s could not be rendered: the record is as it was there", countText(report.Summary.Failed, "case"))}
 	}
 	switch output {
 	case formatJSON:
 		err = printJSON(cmd, report)
 	case formatGitHub:
-		err = golden.Annotations(cmd.OutOrStdout(), report, annotated(dir))
+		err = golden.Annotations(cmd.OutOrStdout(), report, annotationPrefix(dir))
 	default:
 		err = golden.Print(cmd.OutOrStdout(), report)
 	}
@@ -52,8 +52,9 @@ func goldenComponents(cmd *cobra.Command, only []string, update bool, output str
 
 const formatGitHub = "github"
 
-// annotated returns the catalogue's folder relative to the repository, for annotations of a forge.
-func annotated(dir string) string {
+// annotationPrefix returns the catalogue's folder relative to the repository, for annotations of a
+// forge.
+func annotationPrefix(dir string) string {
 	if dir == "" {
 		dir = "components"
 	}

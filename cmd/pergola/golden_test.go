@@ -47,7 +47,7 @@ func TestGolden(t *testing.T) {
 	assert.Regexp(t, `^Golden: \d+ files agree.\n$`, o.stdout)
 	assert.Equal(t, 0, pergola(t, "validate", dir).code, "what is recorded is not read as declarations")
 
-	write(t, recorded, "extra.yaml", "a: b\n")
+	writeFile(t, recorded, "extra.yaml", "a: b\n")
 	require.NoError(t, os.Remove(filepath.Join(recorded, "namespace-garden.yaml")))
 	replaceIn(t, recorded, "bundle.yaml", "garden-namespace", "garden-namespacf")
 	o = pergola(t, "golden", dir)
@@ -96,7 +96,7 @@ func TestGoldenComponents(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, components.FS))
 	replaceIn(t, dir, "seed/namespace/component.cue", "privileged", "restricted")
-	write(t, dir, "seed/namespace/cases/old/bundle.yaml", "a: b\n")
+	writeFile(t, dir, "seed/namespace/cases/old/bundle.yaml", "a: b\n")
 	o = pergola(t, "--catalogue", dir, "golden", "--components", "seed/namespace")
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stdout, "privileged → restricted")
@@ -126,11 +126,11 @@ func TestGoldenCatchesOneCharacter(t *testing.T) {
 		"image vector": {"imagevector.yaml", "etcd-druid\n  tag: v", "etcd-druid\n  tag: w", "  local/garden/etcd-druid/deployment-garden-etcd-druid.yaml:"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			catalogue := copyOf(t, components.FS)
+			catalogue := copyFS(t, components.FS)
 			if test.file != "" {
 				before := catalogue[test.file].Data
 				catalogue[test.file].Data = bytes.Replace(before, []byte(test.before), []byte(test.after), 1)
-				require.Equal(t, 1, distance(before, catalogue[test.file].Data), "%s is one character away in %s", test.after, test.file)
+				require.Equal(t, 1, countDifferentBytes(before, catalogue[test.file].Data), "%s is one character away in %s", test.after, test.file)
 			}
 			var out bytes.Buffer
 			cmd := &cobra.Command{}
@@ -148,7 +148,7 @@ func TestGoldenCatchesOneCharacter(t *testing.T) {
 	}
 }
 
-func copyOf(t *testing.T, from fs.FS) fstest.MapFS {
+func copyFS(t *testing.T, from fs.FS) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{}
 	require.NoError(t, fs.WalkDir(from, ".", func(p string, d fs.DirEntry, err error) error {
@@ -162,8 +162,8 @@ func copyOf(t *testing.T, from fs.FS) fstest.MapFS {
 	return out
 }
 
-// distance counts the bytes that differ between two texts of equal length.
-func distance(a, b []byte) int {
+// countDifferentBytes counts the bytes that differ between two texts of equal length.
+func countDifferentBytes(a, b []byte) int {
 	if len(a) != len(b) {
 		return max(len(a), len(b))
 	}

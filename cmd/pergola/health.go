@@ -71,10 +71,10 @@ Exit code 1 says that one is not healthy, 2 that there was no object to judge, o
 			return printVerdicts(cmd, objects, options, output)
 		},
 	}
-	outputFlag(cmd, &output, "json", "text")
+	addOutputFlag(cmd, &output, "json", "text")
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file to read (default: standard input)")
 	cmd.Flags().StringVar(&landscape, "landscape", "", "folder of a landscape whose spec.health says how to judge (default: Gardener's rules only)")
-	healthRulesFlag(cmd, &rules)
+	addHealthRulesFlag(cmd, &rules)
 	cmd.MarkFlagsMutuallyExclusive("landscape", "health-rules")
 	return cmd
 }
@@ -84,7 +84,7 @@ Exit code 1 says that one is not healthy, 2 that there was no object to judge, o
 func healthOptions(cmd *cobra.Command, dir, rules string) ([]health.Option, error) {
 	switch {
 	case rules != "":
-		judging, err := healthRules(cmd, rules, "nothing was judged")
+		judging, err := readHealthRules(cmd, rules, "nothing was judged")
 		return judging.Options(), err
 	case dir == "":
 		return nil, nil
@@ -101,19 +101,19 @@ func healthOptions(cmd *cobra.Command, dir, rules string) ([]health.Option, erro
 	return judging.Options(), err
 }
 
-// verdict adds Argo CD's health status to a health.Verdict.
-type verdict struct {
+// healthVerdict adds Argo CD's health status to a health.Verdict.
+type healthVerdict struct {
 	health.Verdict
 	Argo string `json:"argo"`
 }
 
 func printVerdicts(cmd *cobra.Command, objects []render.Object, options []health.Option, output string) error {
-	verdicts := []verdict{}
+	verdicts := []healthVerdict{}
 	healthy := true
 	for _, o := range objects {
 		v := health.Check(o.Unstructured, options...)
 		healthy = healthy && v.Healthy
-		verdicts = append(verdicts, verdict{v, health.Argo(o.Unstructured)})
+		verdicts = append(verdicts, healthVerdict{v, health.Argo(o.Unstructured)})
 	}
 	if output == "json" {
 		enc := json.NewEncoder(cmd.OutOrStdout())
@@ -132,8 +132,8 @@ func printVerdicts(cmd *cobra.Command, objects []render.Object, options []health
 	return nil
 }
 
-// grounds explain why an object is healthy although kstatus reports a problem.
-var grounds = map[health.Ground]string{
+// groundTexts explain why an object is healthy although kstatus reports a problem.
+var groundTexts = map[health.Ground]string{
 	health.GroundExistence: "healthy because it exists, as no rule applies to it",
 	health.GroundRule:      "healthy by its rule",
 	health.GroundSkipped:   "healthy because an annotation switches its health checks off",
@@ -141,7 +141,7 @@ var grounds = map[health.Ground]string{
 
 // sentence returns the verdict as text. An alarming message beside "healthy" always has the reason
 // why it does not count.
-func (v verdict) sentence() string {
+func (v healthVerdict) sentence() string {
 	object := v.Kind + " " + v.Name
 	if v.Namespace != "" {
 		object = v.Kind + " " + v.Namespace + "/" + v.Name
@@ -158,7 +158,7 @@ func (v verdict) sentence() string {
 	case v.Progressing:
 		state = fmt.Sprintf("healthy, progressing (%s)", v.Reason)
 	case v.Status != health.StatusCurrent:
-		state = fmt.Sprintf("%s; kstatus says %s", grounds[v.Ground], v.Status)
+		state = fmt.Sprintf("%s; kstatus says %s", groundTexts[v.Ground], v.Status)
 	}
 	if said == "" {
 		return object + ": " + state

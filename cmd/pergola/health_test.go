@@ -21,8 +21,8 @@ func TestHealthByALandscape(t *testing.T) {
 	const config = "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: small}\nspec:\n  catalogue: {version: " + components.Version + "}\n"
 	dir := t.TempDir()
 	smallLandscape(t, dir)
-	judge := func(spec string, args ...string) outcome {
-		write(t, dir, "landscape.yaml", config+spec)
+	judge := func(spec string, args ...string) commandResult {
+		writeFile(t, dir, "landscape.yaml", config+spec)
 		return pergolaWith(t, objects, append([]string{"health"}, args...)...)
 	}
 	const rule = `  health:
@@ -47,7 +47,7 @@ func TestHealthByALandscape(t *testing.T) {
 			}
 			o := judge(test.spec, args...)
 			assert.Equal(t, test.code, o.code, "%+v", o)
-			verdicts := decode[[]verdict](t, o)
+			verdicts := decode[[]healthVerdict](t, o)
 			require.Len(t, verdicts, 2)
 			assert.Equal(t, test.deployment, verdicts[0].Healthy)
 			assert.Equal(t, test.cache, verdicts[1].Healthy)
@@ -56,7 +56,7 @@ func TestHealthByALandscape(t *testing.T) {
 
 	o := judge(rule+"    - {kind: Pod, healthy: obj}\n", "--landscape", dir, "-o", "json")
 	assert.Equal(t, 2, o.code, "no verdict about the objects")
-	failed := decode[failure](t, o)
+	failed := decode[errorResult](t, o)
 	assert.Equal(t, "--landscape "+dir+" is not valid: nothing was judged", failed.Error.Message)
 	require.Len(t, failed.Error.Findings, 1)
 	assert.Contains(t, o.stderr, filepath.Join(dir, "landscape.yaml")+":9:28: error: Landscape small: spec.health.rules[1].healthy: undeclared reference to 'obj'; the object is self [landscape/health]\n")
@@ -67,8 +67,8 @@ func TestHealthByALandscape(t *testing.T) {
 	assert.Contains(t, o.stderr, "is no landscape: there is no such folder")
 }
 
-// TestHealthInTheWordsOfOthers: the output has the statuses of kstatus and of Argo CD.
-func TestHealthInTheWordsOfOthers(t *testing.T) {
+// TestHealthOfKstatusAndArgoCD: the output has the statuses of kstatus and of Argo CD.
+func TestHealthOfKstatusAndArgoCD(t *testing.T) {
 	o := pergolaWith(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Lost}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
@@ -90,20 +90,20 @@ func TestHealthByRules(t *testing.T) {
 	const rule = "- {apiGroup: example.org, kind: Database, healthy: self.status.phase == \"Running\", message: '\"phase \" + self.status.phase'}\n"
 	dir := t.TempDir()
 	file := filepath.Join(dir, "rules.yaml")
-	judge := func(rules string, args ...string) outcome {
-		write(t, dir, "rules.yaml", rules)
+	judge := func(rules string, args ...string) commandResult {
+		writeFile(t, dir, "rules.yaml", rules)
 		return pergolaWith(t, objects, append([]string{"health", "--health-rules", file}, args...)...)
 	}
 	o := judge("rules:\n"+rule, "-o", "text")
-	assert.Equal(t, outcome{1, "Database a/d: not healthy (DatabaseUnhealthy): phase Failed\nCache a/c: not healthy (CacheUnhealthy): stuck\n", ""}, o)
+	assert.Equal(t, commandResult{1, "Database a/d: not healthy (DatabaseUnhealthy): phase Failed\nCache a/c: not healthy (CacheUnhealthy): stuck\n", ""}, o)
 	o = judge("otherKinds: Existence\nrules:\n"+rule, "-o", "text")
-	assert.Equal(t, outcome{1, "Database a/d: not healthy (DatabaseUnhealthy): phase Failed\nCache a/c: healthy because it exists, as no rule applies to it; kstatus says Failed: stuck\n", ""}, o)
+	assert.Equal(t, commandResult{1, "Database a/d: not healthy (DatabaseUnhealthy): phase Failed\nCache a/c: healthy because it exists, as no rule applies to it; kstatus says Failed: stuck\n", ""}, o)
 
 	o = judge("rules:\n"+rule+"- kind: Pod\n  healthy: self.status.phase = \"Running\"\n  progresing: 'false'\n", "-o", "json")
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, file+":4:30: error: rules[1].healthy: Syntax error: token recognition error at: '= '; two values are compared by == [landscape/health]\n")
 	assert.Contains(t, o.stderr, file+`:5:3: error: rules[1].progresing: the field "progresing" does not exist; did you mean "progressing"?`)
-	failed := decode[failure](t, o)
+	failed := decode[errorResult](t, o)
 	assert.Equal(t, "--health-rules "+file+" is not valid: nothing was judged", failed.Error.Message)
 	assert.Len(t, failed.Error.Findings, 2)
 	same := pergola(t, "resource-manager", "--health-rules", file, "--kubeconfig", "testdata/none")

@@ -11,14 +11,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// healthRulesFlag adds the flag for a file of health rules.
-func healthRulesFlag(cmd *cobra.Command, target *string) {
+// addHealthRulesFlag adds the flag for a file of health rules.
+func addHealthRulesFlag(cmd *cobra.Command, target *string) {
 	cmd.Flags().StringVar(target, "health-rules", "", "file with rules of health, as spec.health of a landscape.yaml has them")
 }
 
-// healthRules reads the file of rules and reports its errors with positions. instead completes the
-// message with what was not done.
-func healthRules(cmd *cobra.Command, file, instead string) (landscapes.HealthConfig, error) {
+// readHealthRules reads the file of rules and reports its errors with positions. instead completes
+// the message with what was not done.
+func readHealthRules(cmd *cobra.Command, file, instead string) (landscapes.HealthConfig, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return landscapes.HealthConfig{}, fmt.Errorf("reading the rules of health: %w", err)

@@ -16,24 +16,24 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// outcome is the result of a command that ran in this process.
-type outcome struct {
+// commandResult is the result of a command that ran in this process.
+type commandResult struct {
 	code           int
 	stdout, stderr string
 }
 
-// asProgram is the variable that turns the test binary into pergola.
-const asProgram = "PERGOLA_TEST_AS_PROGRAM"
+// envRunAsProgram is the variable that turns the test binary into pergola.
+const envRunAsProgram = "PERGOLA_TEST_AS_PROGRAM"
 
 // TestMain hides the keys and clusters of the user who runs the tests.
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" || len(os.Args) > 1 && os.Args[1] == evaluateCommand {
+	if os.Getenv(envRunAsProgram) != "" || len(os.Args) > 1 && os.Args[1] == evaluateCommand {
 		main() // an evaluation worker: the program starts itself
 	}
-	if os.Getenv(askedForLog) != "" {
-		tellLog()
+	if os.Getenv(envReportLogger) != "" {
+		reportLogger()
 	}
-	if os.Getenv(hanging)+os.Getenv(tidied) != "" {
+	if os.Getenv(envInterruptReaction)+os.Getenv(envCleanupFile) != "" {
 		// a program that a test started, with that test's environment; it exits without cleanup
 		os.Exit(m.Run())
 	}
@@ -52,13 +52,13 @@ func TestMain(m *testing.M) {
 }
 
 // pergola runs a command line in this process.
-func pergola(t *testing.T, args ...string) outcome {
+func pergola(t *testing.T, args ...string) commandResult {
 	t.Helper()
 	return pergolaWith(t, "", args...)
 }
 
 // pergolaWith is pergola with text on standard input.
-func pergolaWith(t *testing.T, stdin string, args ...string) outcome {
+func pergolaWith(t *testing.T, stdin string, args ...string) commandResult {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	root := newRoot()
@@ -66,18 +66,18 @@ func pergolaWith(t *testing.T, stdin string, args ...string) outcome {
 	root.SetOut(&stdout)
 	root.SetErr(&stderr)
 	code := run(t.Context(), root, args)
-	return outcome{code, stdout.String(), stderr.String()}
+	return commandResult{code, stdout.String(), stderr.String()}
 }
 
 // decode parses standard output as JSON.
-func decode[T any](t *testing.T, o outcome) T {
+func decode[T any](t *testing.T, o commandResult) T {
 	t.Helper()
 	var out T
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &out), "%+v", o)
 	return out
 }
 
-func write(t *testing.T, dir, name, content string) {
+func writeFile(t *testing.T, dir, name, content string) {
 	t.Helper()
 	p := filepath.Join(dir, filepath.FromSlash(name))
 	require.NoError(t, os.MkdirAll(filepath.Dir(p), 0o755))
@@ -94,8 +94,8 @@ func replaceIn(t *testing.T, dir, name, before, after string) {
 	require.NoError(t, os.WriteFile(p, []byte(strings.Replace(string(data), before, after, 1)), 0o644))
 }
 
-// local reads a file of the demonstration landscape.
-func local(t *testing.T, name string) string {
+// readDemoFile reads a file of the demonstration landscape.
+func readDemoFile(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "landscapes", "local", filepath.FromSlash(name)))
 	require.NoError(t, err)
@@ -105,10 +105,10 @@ func local(t *testing.T, name string) string {
 // smallLandscape writes a landscape with a Seed, a Project and Secrets, which renders quickly.
 func smallLandscape(t *testing.T, dir string) {
 	t.Helper()
-	write(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: small\nspec:\n  catalogue:\n    version: "+components.Version+"\n")
-	write(t, dir, "seed.yaml", local(t, "seeds/local.yaml"))
-	write(t, dir, "secrets.yaml", local(t, "seeds/secrets.yaml"))
-	write(t, dir, "project.yaml", local(t, "projects/local/project.yaml"))
+	writeFile(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: small\nspec:\n  catalogue:\n    version: "+components.Version+"\n")
+	writeFile(t, dir, "seed.yaml", readDemoFile(t, "seeds/local.yaml"))
+	writeFile(t, dir, "secrets.yaml", readDemoFile(t, "seeds/secrets.yaml"))
+	writeFile(t, dir, "project.yaml", readDemoFile(t, "projects/local/project.yaml"))
 }
 
 // repository creates a Git repository with a committed small landscape in folder "landscape".

@@ -44,7 +44,7 @@ func TestHintsReachTheCluster(t *testing.T) {
 	until := told("suspend", "one", "--reason", "x", "--for", "2h")
 	assert.Regexp(t, `^Suspended one until 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\.\n`, until)
 	at, _, _ := strings.Cut(strings.TrimPrefix(until, "Suspended one until "), ".\n")
-	assert.Contains(t, told("suspend", "one", "--reason", "y"), "It replaces the former suspension by "+person()+" until "+at+": x\n")
+	assert.Contains(t, told("suspend", "one", "--reason", "y"), "It replaces the former suspension by "+callingUser()+" until "+at+": x\n")
 
 	approved := told("approve", "one", "111111111111")
 	assert.Equal(t, "  ConfigMap a/b on cluster runtime, held because nobody has seen it\nApproved; it counts when one is resumed: it is suspended, and nothing is applied.\n", approved)
@@ -52,17 +52,17 @@ func TestHintsReachTheCluster(t *testing.T) {
 	assert.Equal(t, "Approved; the operator applies one again.\n", told("approve", "one", "111111111111")[strings.Index(approved, "Approved"):])
 }
 
-// TestReachable: only commands about the same Landscape get the flags.
-func TestReachable(t *testing.T) {
+// TestCommandsGetClusterFlags: only commands about the same Landscape get the flags.
+func TestCommandsGetClusterFlags(t *testing.T) {
 	const text = "pergola history garden/one shows what and why, pergola approve garden/one 1 lets it pass (pergola rollback garden/one --unpin); pergola resume garden/one"
 	o := &objectFlags{context: "a$1b"}
 	assert.Equal(t, "pergola history garden/one --context 'a$1b' shows what and why, pergola approve garden/one --context 'a$1b' 1 lets it pass "+
-		"(pergola rollback garden/one --context 'a$1b' --unpin); pergola resume garden/one --context 'a$1b'", o.reachable(text, "garden/one"))
-	assert.Equal(t, text, (&objectFlags{}).reachable(text, "garden/one"))
+		"(pergola rollback garden/one --context 'a$1b' --unpin); pergola resume garden/one --context 'a$1b'", o.withCommandFlags(text, "garden/one"))
+	assert.Equal(t, text, (&objectFlags{}).withCommandFlags(text, "garden/one"))
 	for _, other := range []string{"pergola history garden/one-more", "pergola history shows it", "pergola sync garden/one.b"} {
-		assert.Equal(t, other, o.reachable(other, "garden/one"))
+		assert.Equal(t, other, o.withCommandFlags(other, "garden/one"))
 	}
-	assert.Equal(t, " --kubeconfig a --kubeconfig 'seed=b c'", accessFlags{kubeconfigs: []string{"a", "seed=b c"}}.reach())
+	assert.Equal(t, " --kubeconfig a --kubeconfig 'seed=b c'", accessFlags{kubeconfigs: []string{"a", "seed=b c"}}.commandFlags())
 }
 
 func TestApprovedBy(t *testing.T) {

@@ -59,23 +59,23 @@ held, that the last sync failed, there or on a seed, or that the source cannot b
 					Waiting    string                              `json:"waiting,omitempty"`
 					Source     string                              `json:"sourceFailure,omitempty"`
 					Silence    *landscape.StaleRole                `json:"operatorSilent,omitempty"`
-				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Status.Operations, l.Spec.Pin, waitingText(l), sourceText(l), silence})
+				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Status.Operations, l.Spec.Pin, waitingText(l), sourceFailureText(l), silence})
 			} else {
 				if silence != nil {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s; %s\n", printable(noOperator(silence, time.Now())), landscape.StartOperatorHint(object.kubectl()))
+					fmt.Fprintf(cmd.OutOrStdout(), "%s; %s\n", printable(noOperatorText(silence, time.Now())), landscape.StartOperatorHint(object.kubectl()))
 				}
-				err = printHistory(cmd.OutOrStdout(), l, &object, widthOf(cmd.OutOrStdout()))
+				err = printHistory(cmd.OutOrStdout(), l, &object, terminalWidth(cmd.OutOrStdout()))
 			}
 			if err != nil {
 				return err
 			}
-			if h := l.Status.History; len(l.Status.Held) > 0 || len(h) > 0 && (h[0].Result == landscapev1alpha1.SyncFailed || h[0].Gardenlets != "") || sourceText(l) != "" {
+			if h := l.Status.History; len(l.Status.Held) > 0 || len(h) > 0 && (h[0].Result == landscapev1alpha1.SyncFailed || h[0].Gardenlets != "") || sourceFailureText(l) != "" {
 				return errFinding
 			}
 			return nil
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	addOutputFlag(cmd, &output, "text", "json")
 	object.add(cmd)
 	return cmd
 }
@@ -83,13 +83,13 @@ held, that the last sync failed, there or on a seed, or that the source cannot b
 // printHistory prints the syncs with the notes above and below them. Lines of the table are cut to
 // width; 0 means no limit, for files and pipes. Printed commands get the cluster flags of this one.
 func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFlags, width int) error {
-	here := func(text string) string { return object.reachable(text, l.Namespace+"/"+l.Name) }
+	here := func(text string) string { return object.withCommandFlags(text, l.Namespace+"/"+l.Name) }
 	if pin := l.Spec.Pin; pin != nil {
 		reason := ""
 		if pin.Reason != "" {
 			reason = ": " + oneLine(pin.Reason, 300)
 		}
-		fmt.Fprintf(w, "PINNED to %s by %s%s\n", printable(pin.Revision), printable(orUnknown(pin.By)), reason)
+		fmt.Fprintf(w, "PINNED to %s by %s%s\n", printable(pin.Revision), printable(nameOrUnknown(pin.By)), reason)
 	}
 	if s := l.Spec.SuspendedAt(time.Now()); s != nil {
 		fmt.Fprintf(w, "SUSPENDED%s\n", printable(landscape.SuspensionText(s)))
@@ -97,7 +97,7 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFla
 	if text := waitingText(l); text != "" {
 		fmt.Fprintf(w, "WAITING: %s\n", oneLine(here(text), math.MaxInt))
 	}
-	if text := sourceText(l); text != "" {
+	if text := sourceFailureText(l); text != "" {
 		fmt.Fprintf(w, "SOURCE: %s\n", oneLine(here(text), math.MaxInt))
 	}
 	var lines strings.Builder
@@ -128,7 +128,7 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFla
 		return err
 	}
 	for line := range strings.Lines(lines.String()) {
-		if _, err := fmt.Fprintln(w, cut(strings.TrimSuffix(line, "\n"), width)); err != nil {
+		if _, err := fmt.Fprintln(w, cutLine(strings.TrimSuffix(line, "\n"), width)); err != nil {
 			return err
 		}
 	}
@@ -146,12 +146,12 @@ func printOperations(w io.Writer, l *landscapev1alpha1.Landscape, width int) {
 			fmt.Fprintf(w, "… and %d operations before; -o json has them\n", len(l.Status.Operations)-i)
 			return
 		}
-		fmt.Fprintln(w, cut(oneLine(fmt.Sprintf("Operation %s of %s, executed %s: operations/%s", o.Operation, o.Object, o.At.Local().Format(time.DateTime), o.ID), math.MaxInt), width))
+		fmt.Fprintln(w, cutLine(oneLine(fmt.Sprintf("Operation %s of %s, executed %s: operations/%s", o.Operation, o.Object, o.At.Local().Format(time.DateTime), o.ID), math.MaxInt), width))
 	}
 }
 
-// cut shortens a line to width characters, with "…" at the end; 0 means no limit.
-func cut(line string, width int) string {
+// cutLine shortens a line to width characters, with "…" at the end; 0 means no limit.
+func cutLine(line string, width int) string {
 	r := []rune(line)
 	if width <= 0 || len(r) <= width {
 		return line
@@ -169,9 +169,9 @@ func waitingText(l *landscapev1alpha1.Landscape) string {
 	return ready.Message
 }
 
-// sourceText says since when and why the source cannot be read, as such a failure starts no sync.
-// It is "" for a readable source.
-func sourceText(l *landscapev1alpha1.Landscape) string {
+// sourceFailureText says since when and why the source cannot be read, as such a failure starts no
+// sync. It is "" for a readable source.
+func sourceFailureText(l *landscapev1alpha1.Landscape) string {
 	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeSourceReady)
 	if c == nil || c.Status != gardencorev1beta1.ConditionFalse {
 		return ""
@@ -193,13 +193,13 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape, object *objectF
 		groups[i] = append(groups[i], h)
 	}
 	for i, group := range groups {
-		fmt.Fprintf(w, "Held: %s\n", oneLine(object.reachable(group[0].Reason, l.Namespace+"/"+l.Name), 1000))
+		fmt.Fprintf(w, "Held: %s\n", oneLine(object.withCommandFlags(group[0].Reason, l.Namespace+"/"+l.Name), 1000))
 		for _, h := range group {
 			alone := ""
 			if h.Together != "" && h.Approval != "" {
 				alone = ", its approval is " + printable(operator.ApprovalText(h.Cluster, h.Approval))
 			}
-			fmt.Fprintf(w, "  %s on %s%s\n", printable(h.Object), printable(clusterText(h.Cluster)), alone)
+			fmt.Fprintf(w, "  %s on %s%s\n", printable(h.Object), printable(clusterLabel(h.Cluster)), alone)
 		}
 		id := groupApproval(group[0])
 		if id == "" || slices.ContainsFunc(groups[i+1:], func(g []landscapev1alpha1.HeldDeletion) bool { return groupApproval(g[0]) == id }) {
@@ -209,7 +209,7 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape, object *objectF
 		if group[0].Together != "" {
 			what = "all of it"
 		}
-		fmt.Fprintf(w, "  to let %s pass: pergola approve %s/%s %s%s\n", what, l.Namespace, l.Name, printable(id), object.reach())
+		fmt.Fprintf(w, "  to let %s pass: pergola approve %s/%s %s%s\n", what, l.Namespace, l.Name, printable(id), object.commandFlags())
 	}
 	return nil
 }
@@ -219,16 +219,16 @@ func groupApproval(h landscapev1alpha1.HeldDeletion) string {
 	return operator.ApprovalText(h.Cluster, cmp.Or(h.Together, h.Approval))
 }
 
-// clusterText names a cluster. Any cluster other than the operator's two is a seed, whose gardenlet
-// holds the deletion.
-func clusterText(cluster string) string {
+// clusterLabel names a cluster. Any cluster other than the operator's two is a seed, whose
+// gardenlet holds the deletion.
+func clusterLabel(cluster string) string {
 	if cluster == landscape.Runtime || cluster == landscape.Virtual {
 		return "cluster " + cluster
 	}
 	return "seed " + cluster
 }
 
-func orUnknown(name string) string {
+func nameOrUnknown(name string) string {
 	if name == "" {
 		return "somebody"
 	}

@@ -13,8 +13,9 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestHistoryGroupsWhatIsHeld: each reason and each id is printed once, with one approve command.
-func TestHistoryGroupsWhatIsHeld(t *testing.T) {
+// TestHistoryGroupsHeldDeletions: each reason and each id is printed once, with one approve
+// command.
+func TestHistoryGroupsHeldDeletions(t *testing.T) {
 	const beyond, unseen = "11 deletions are more than the limit of 10", "it is not in the reviewed difference"
 	l := &landscapev1alpha1.Landscape{}
 	l.Namespace, l.Name = "garden", "production"
@@ -57,9 +58,9 @@ func TestHistoryOfAPin(t *testing.T) {
 	}
 }
 
-// TestHistorySaysWhatWaits: a commit that waits for its window is printed above the syncs, even if
-// all succeeded, but not while the Landscape is suspended.
-func TestHistorySaysWhatWaits(t *testing.T) {
+// TestHistoryOfWaitingCommit: a commit that waits for its window is printed above the syncs, even
+// if all succeeded, but not while the Landscape is suspended.
+func TestHistoryOfWaitingCommit(t *testing.T) {
 	l := &landscapev1alpha1.Landscape{}
 	l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: gardencorev1beta1.ConditionTrue, Reason: landscapev1alpha1.ReasonWaiting,
 		Message: "main@sha1:a is applied; main@sha1:b: waiting for the next window"}}
@@ -118,9 +119,9 @@ func TestHistoryOfOperations(t *testing.T) {
 	assert.True(t, strings.HasSuffix(shown(), "… and 2 operations before; -o json has them\n"), shown())
 }
 
-// TestHistorySaysThatTheSourceCannotBeRead: an unreadable source starts no sync, so its error and
+// TestHistoryOfUnreadableSource: an unreadable source starts no sync, so its error and
 // time are printed above the syncs.
-func TestHistorySaysThatTheSourceCannotBeRead(t *testing.T) {
+func TestHistoryOfUnreadableSource(t *testing.T) {
 	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local)
 	l := &landscapev1alpha1.Landscape{}
 	l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: "main@sha1:a", Subject: "all is well", Trigger: "Commit", StartTime: metav1.NewTime(at), EndTime: &metav1.Time{Time: at.Add(time.Second)}, Result: landscapev1alpha1.SyncSucceeded}}
@@ -136,8 +137,8 @@ func TestHistorySaysThatTheSourceCannotBeRead(t *testing.T) {
 	assert.NotContains(t, shown(), "SOURCE")
 }
 
-// TestSuspendTellsWhatItReplaces: suspending again prints the replaced suspension.
-func TestSuspendTellsWhatItReplaces(t *testing.T) {
+// TestSuspendReportsReplacedSuspension: suspending again prints the replaced suspension.
+func TestSuspendReportsReplacedSuspension(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
 	for name, test := range map[string]struct {
@@ -153,7 +154,7 @@ func TestSuspendTellsWhatItReplaces(t *testing.T) {
 	} {
 		l := &landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{}}
 		l.Spec.Suspend, l.Spec.Suspension = test.suspend, test.why
-		assert.Equal(t, test.want, replaced(l, now), name)
+		assert.Equal(t, test.want, replacedSuspensionText(l, now), name)
 	}
 }
 

@@ -44,14 +44,14 @@ who pushes. It never makes a push fail: that is over by then. Who hangs up stops
 		Example: `  exec pergola hook post-receive --url https://pergola.example.com --token-file /etc/pergola/token --landscape garden/prod`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			receivers, err := receiversOf(landscapes)
+			receivers, err := receiverNames(landscapes)
 			if err != nil {
 				return err
 			}
 			if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 				return errors.New("--url: want the address of the operator's receivers, such as https://pergola.example.com")
 			}
-			token, err := secretFile(tokenFile)
+			token, err := readTokenFile(tokenFile)
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ who pushes. It never makes a push fail: that is over by then. Who hangs up stops
 				return err
 			}
 			if by == "" {
-				by = firstSet("GL_USER", "GIT_PUSHER", "REMOTE_USER", "LOGNAME", "USER")
+				by = firstEnvValue("GL_USER", "GIT_PUSHER", "REMOTE_USER", "LOGNAME", "USER")
 			}
 			pushes, err := receiver.ParsePushes(cmd.InOrStdin(), by)
 			if err != nil {
@@ -89,8 +89,8 @@ who pushes. It never makes a push fail: that is over by then. Who hangs up stops
 
 var receiverOfLandscape = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]*/[a-z0-9][-a-z0-9.]*(/[a-z0-9][-a-z0-9]*)?$`)
 
-// receiversOf adds the default receiver "push" to names without one.
-func receiversOf(landscapes []string) ([]string, error) {
+// receiverNames adds the default receiver "push" to names without one.
+func receiverNames(landscapes []string) ([]string, error) {
 	var out []string
 	for _, l := range landscapes {
 		if !receiverOfLandscape.MatchString(l) {
@@ -104,8 +104,8 @@ func receiversOf(landscapes []string) ([]string, error) {
 	return out, nil
 }
 
-// secretFile reads a token without the trailing line break that editors add.
-func secretFile(path string) ([]byte, error) {
+// readTokenFile reads a token without the trailing line break that editors add.
+func readTokenFile(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--token-file: %w", err)
@@ -116,8 +116,8 @@ func secretFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// firstSet returns the value of the first variable that has one.
-func firstSet(names ...string) string {
+// firstEnvValue returns the value of the first variable that has one.
+func firstEnvValue(names ...string) string {
 	for _, name := range names {
 		if value := os.Getenv(name); value != "" {
 			return value

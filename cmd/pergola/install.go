@@ -26,8 +26,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// installing is one run of `pergola install` or `pergola uninstall`.
-type installing struct {
+// installCommand is one run of `pergola install` or `pergola uninstall`.
+type installCommand struct {
 	role, namespace     string
 	seed                string // value gardenlet.seed
 	values, set         []string
@@ -35,12 +35,12 @@ type installing struct {
 	kubeconfig, context string
 	output              string
 	timeout             time.Duration
-	dry, uninstall      bool
+	dryRun, uninstall   bool
 	force, wait         bool
 }
 
 func newInstall() *cobra.Command {
-	var i installing
+	var i installCommand
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Install Pergola itself into a cluster",
@@ -66,7 +66,7 @@ Exit code 1 says that something failed, is held or is not healthy in time, or, w
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return i.run(cmd) },
 	}
-	outputFlag(cmd, &i.output, "text", "yaml")
+	addOutputFlag(cmd, &i.output, "text", "yaml")
 	flags := cmd.Flags()
 	flags.StringVar(&i.role, "role", string(deploy.Operator), "what is installed: operator, gardenlet or gardenlet-access")
 	flags.StringVarP(&i.namespace, "namespace", "n", deploy.Namespace, "namespace of the installation")
@@ -74,7 +74,7 @@ Exit code 1 says that something failed, is held or is not healthy in time, or, w
 	flags.StringArrayVar(&i.set, "set", nil, "a value as PATH=VALUE, as with helm; may be given several times")
 	flags.StringVar(&i.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: KUBECONFIG)")
 	flags.StringVar(&i.context, "context", "", "context of the kubeconfig (default: its current one)")
-	flags.BoolVar(&i.dry, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
+	flags.BoolVar(&i.dryRun, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
 	flags.BoolVar(&i.uninstall, "uninstall", false, "delete what was installed")
 	flags.BoolVar(&i.force, "force-conflicts", false, "take fields over that others have set, such as those of an installation by Helm")
 	flags.StringArrayVar(&i.approved, "approve", nil, "id of a held deletion that may pass, see --dry-run; may be given several times")
@@ -83,7 +83,7 @@ Exit code 1 says that something failed, is held or is not healthy in time, or, w
 	return cmd
 }
 
-func (i *installing) run(cmd *cobra.Command) error {
+func (i *installCommand) run(cmd *cobra.Command) error {
 	role, err := deploy.RoleOf(i.role)
 	if err != nil {
 		return fmt.Errorf("--role: %w%s", err, unknown.Hint(i.role, []string{string(deploy.Operator), string(deploy.Gardenlet), string(deploy.GardenletAccess)}))
@@ -105,7 +105,7 @@ func (i *installing) run(cmd *cobra.Command) error {
 		if role == deploy.GardenletAccess && i.seed == "" {
 			return errors.New("--uninstall: each seed has an access of its own: say whose goes, with --set gardenlet.seed=NAME")
 		}
-		return i.delete(ctx, cmd, role)
+		return i.deleteInstallation(ctx, cmd, role)
 	}
 	in, err := deploy.Render(deploy.Options{Role: role, Namespace: i.namespace, Values: values})
 	if err != nil {
@@ -114,14 +114,14 @@ func (i *installing) run(cmd *cobra.Command) error {
 	if i.output == "yaml" {
 		return printObjects(cmd.OutOrStdout(), in)
 	}
-	installer, cluster, err := i.installer(cmd, role)
+	installer, cluster, err := i.newInstaller(cmd, role)
 	if err != nil {
 		return err
 	}
 	defer cluster.Close()
-	if i.dry {
+	if i.dryRun {
 		p, err := installer.Plan(ctx, in)
-		return i.showPlan(cmd, p, err)
+		return i.printPlan(cmd, p, err)
 	}
 	report, err := installer.Apply(ctx, in)
 	if err != nil {
@@ -131,45 +131,45 @@ func (i *installing) run(cmd *cobra.Command) error {
 	if i.wait && role != deploy.GardenletAccess {
 		state = ", healthy"
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s %s is installed in namespace %s: %d created, %d changed, %d deleted, %d unchanged%s.\n", i.what(role), version, i.namespace,
+	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s %s is installed in namespace %s: %d created, %d changed, %d deleted, %d unchanged%s.\n", i.installationName(role), version, i.namespace,
 		report.Count(apply.Created), report.Count(apply.Configured, apply.Adopted, apply.Recreated), report.Count(apply.Deleted), report.Count(apply.Unchanged), state)
 	if held := report.Count(apply.HeldBack); held > 0 {
-		return commands.Finding{Err: fmt.Errorf("%s held: the lines above say why, and by which id of --approve each may pass", plural(held, "1 deletion is", fmt.Sprintf("%d deletions are", held)))}
+		return commands.Finding{Err: fmt.Errorf("%s held: the lines above say why, and by which id of --approve each may pass", pluralForm(held, "1 deletion is", fmt.Sprintf("%d deletions are", held)))}
 	}
 	return nil
 }
 
-func (i *installing) delete(ctx context.Context, cmd *cobra.Command, role deploy.Role) error {
-	installer, cluster, err := i.installer(cmd, role)
+func (i *installCommand) deleteInstallation(ctx context.Context, cmd *cobra.Command, role deploy.Role) error {
+	installer, cluster, err := i.newInstaller(cmd, role)
 	if err != nil {
 		return err
 	}
 	defer cluster.Close()
-	if i.dry {
+	if i.dryRun {
 		p, err := installer.PlanDelete(ctx)
-		return i.showDeletion(cmd, role, p, err)
+		return i.printDeletionPlan(cmd, role, p, err)
 	}
 	report, err := installer.Delete(ctx)
 	if err != nil {
 		return commands.Finding{Err: err}
 	}
 	if report.Count(apply.Deleted, apply.AlreadyDeleted) == 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing was deleted.\n", i.what(role), i.namespace)
+		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing was deleted.\n", i.installationName(role), i.namespace)
 		return nil
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is uninstalled: %s deleted. %s\n", i.what(role), counted(report.Count(apply.Deleted, apply.AlreadyDeleted), "object"), stays(role))
+	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is uninstalled: %s deleted. %s\n", i.installationName(role), countText(report.Count(apply.Deleted, apply.AlreadyDeleted), "object"), remainingText(role))
 	return nil
 }
 
-func (i *installing) what(role deploy.Role) string {
+func (i *installCommand) installationName(role deploy.Role) string {
 	if role == deploy.GardenletAccess && i.seed != "" {
 		return fmt.Sprintf("%s of seed %s", role, i.seed)
 	}
 	return string(role)
 }
 
-// stays lists what an uninstallation leaves.
-func stays(role deploy.Role) string {
+// remainingText lists what an uninstallation leaves.
+func remainingText(role deploy.Role) string {
 	switch role {
 	case deploy.Operator:
 		return "Definitions, Landscapes, the priority class and the namespace stay, and what Pergola has applied."
@@ -179,7 +179,7 @@ func stays(role deploy.Role) string {
 	return "The namespaces stay."
 }
 
-func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.Installer, *apply.Cluster, error) {
+func (i *installCommand) newInstaller(cmd *cobra.Command, role deploy.Role) (*install.Installer, *apply.Cluster, error) {
 	config, err := restConfig("the cluster", i.kubeconfig, i.context)
 	if err != nil {
 		return nil, nil, err
@@ -210,10 +210,10 @@ func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.I
 	return install.New(role, i.namespace, options), cluster, nil
 }
 
-// showDeletion prints what an uninstallation would delete and leave.
-func (i *installing) showDeletion(cmd *cobra.Command, role deploy.Role, p change.Plan, err error) error {
+// printDeletionPlan prints what an uninstallation would delete and leave.
+func (i *installCommand) printDeletionPlan(cmd *cobra.Command, role deploy.Role, p change.Plan, err error) error {
 	if len(p.Items) == 0 && err == nil {
-		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing would be deleted.\n", i.what(role), i.namespace)
+		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing would be deleted.\n", i.installationName(role), i.namespace)
 		return nil
 	}
 	printItems(cmd.OutOrStdout(), p)
@@ -226,12 +226,12 @@ func (i *installing) showDeletion(cmd *cobra.Command, role deploy.Role, p change
 			deleted++
 		}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s of Pergola %s would be deleted. %s\n", counted(deleted, "object"), i.what(role), stays(role))
+	fmt.Fprintf(cmd.OutOrStdout(), "%s of Pergola %s would be deleted. %s\n", countText(deleted, "object"), i.installationName(role), remainingText(role))
 	return errFinding
 }
 
-// showPlan prints one line for each object that would change.
-func (i *installing) showPlan(cmd *cobra.Command, p change.Plan, err error) error {
+// printPlan prints one line for each object that would change.
+func (i *installCommand) printPlan(cmd *cobra.Command, p change.Plan, err error) error {
 	printItems(cmd.OutOrStdout(), p)
 	switch {
 	case err != nil:
@@ -239,7 +239,7 @@ func (i *installing) showPlan(cmd *cobra.Command, p change.Plan, err error) erro
 	case len(p.Items) > 0:
 		return errFinding
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "Nothing would change (%s).\n", counted(p.Unchanged, "object"))
+	fmt.Fprintf(cmd.OutOrStdout(), "Nothing would change (%s).\n", countText(p.Unchanged, "object"))
 	return nil
 }
 
@@ -264,14 +264,14 @@ func whyHeld(reason, approval string) string {
 	return fmt.Sprintf(": %s (--approve %s lets it pass)", reason, approval)
 }
 
-// maxValues limits a values file, in bytes.
-const maxValues = 1 << 20
+// maxValuesSize limits a values file, in bytes.
+const maxValuesSize = 1 << 20
 
 // readValues merges the files, then --set.
-func (i *installing) readValues(stdin io.Reader) (map[string]any, error) {
+func (i *installCommand) readValues(stdin io.Reader) (map[string]any, error) {
 	out := map[string]any{}
 	for _, path := range i.values {
-		data, err := readBounded(path, stdin)
+		data, err := readLimited(path, stdin)
 		if err != nil {
 			return nil, fmt.Errorf("--values %s: %w", path, err)
 		}
@@ -289,7 +289,7 @@ func (i *installing) readValues(stdin io.Reader) (map[string]any, error) {
 	return out, nil
 }
 
-func readBounded(path string, stdin io.Reader) ([]byte, error) {
+func readLimited(path string, stdin io.Reader) ([]byte, error) {
 	in := stdin
 	if path != "-" {
 		file, err := os.Open(path)
@@ -299,9 +299,9 @@ func readBounded(path string, stdin io.Reader) ([]byte, error) {
 		defer file.Close()
 		in = file
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxValues+1))
-	if err == nil && len(data) > maxValues {
-		err = fmt.Errorf("larger than %d bytes", maxValues)
+	data, err := io.ReadAll(io.LimitReader(in, maxValuesSize+1))
+	if err == nil && len(data) > maxValuesSize {
+		err = fmt.Errorf("larger than %d bytes", maxValuesSize)
 	}
 	return data, err
 }

@@ -17,7 +17,7 @@ import (
 func TestInstallRenders(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "values.yaml")
-	write(t, dir, "values.yaml", "image: {repository: registry.example.org/pergola}\nreplicas: 2\n")
+	writeFile(t, dir, "values.yaml", "image: {repository: registry.example.org/pergola}\nreplicas: 2\n")
 	o := pergola(t, "install", "--values", file, "--set", "replicas=3", "-o", "yaml")
 	require.Equal(t, 0, o.code, o.stderr)
 	assert.Contains(t, o.stdout, "image: registry.example.org/pergola:"+version+"\n")
@@ -32,7 +32,7 @@ func TestInstallRenders(t *testing.T) {
 func TestInstallRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "values.yaml")
-	write(t, dir, "values.yaml", "replicas: 1\nreplicas: 2\n")
+	writeFile(t, dir, "values.yaml", "replicas: 1\nreplicas: 2\n")
 	image := []string{"--set", "image.repository=pergola"}
 	for name, c := range map[string]struct {
 		args []string
@@ -83,16 +83,16 @@ func TestArgumentsOfTheChart(t *testing.T) {
 	}
 }
 
-// TestUninstallSaysWhatStays: a dry run prints what the uninstallation leaves.
-func TestUninstallSaysWhatStays(t *testing.T) {
-	shown := func(i installing, role deploy.Role, items ...change.Item) (string, error) {
+// TestUninstallReportsRemainingObjects: a dry run prints what the uninstallation leaves.
+func TestUninstallReportsRemainingObjects(t *testing.T) {
+	shown := func(i installCommand, role deploy.Role, items ...change.Item) (string, error) {
 		cmd := newInstall()
 		var b strings.Builder
 		cmd.SetOut(&b)
-		err := i.showDeletion(cmd, role, change.Plan{Items: items}, nil)
+		err := i.printDeletionPlan(cmd, role, change.Plan{Items: items}, nil)
 		return b.String(), err
 	}
-	i := installing{namespace: "garden"}
+	i := installCommand{namespace: "garden"}
 	text, err := shown(i, deploy.Operator, change.Item{Action: change.Delete, Object: change.Ref{Kind: "Service", Namespace: "garden", Name: "a"}})
 	require.ErrorIs(t, err, errFinding)
 	assert.Equal(t, "delete     Service garden/a\n1 object of Pergola operator would be deleted. Definitions, Landscapes, the priority class and the namespace stay, and what Pergola has applied.\n", text)

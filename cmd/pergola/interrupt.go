@@ -11,19 +11,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// patience is how long an interrupted command may take to record what it sent and to release its
-// leases. With it a command ends within two seconds.
-const patience = 1800 * time.Millisecond
+// shutdownTimeout is how long an interrupted command may take to record what it sent and to release
+// its leases. With it a command ends within two seconds.
+const shutdownTimeout = 1800 * time.Millisecond
 
-// oneInterruption is how long further signals count as the same interruption. A terminal sends
+// signalMergeWindow is how long further signals count as the same interruption. A terminal sends
 // Ctrl-C to all processes of a command, and make and shells forward it.
-const oneInterruption = time.Second
+const signalMergeWindow = time.Second
 
-// interruptible runs a command whose context ends with the first signal. CUE and Helm evaluations
-// cannot be cancelled, so after patience, or at a second interruption, it does not wait for the
-// command. The exit code is that of an interruption, unless that is the command's regular end
-// (--watch) or its output is no longer read.
-func interruptible(clock clock.Clock, signals <-chan os.Signal, stderr io.Writer, command func(context.Context) int) int {
+// runInterruptible runs a command whose context ends with the first signal. CUE and Helm
+// evaluations cannot be cancelled, so after patience, or at a second interruption, it does not wait
+// for the command. The exit code is that of an interruption, unless that is the command's regular
+// end (--watch) or its output is no longer read.
+func runInterruptible(clock clock.Clock, signals <-chan os.Signal, stderr io.Writer, command func(context.Context) int) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	done, unread := make(chan int, 1), false
@@ -33,11 +33,11 @@ func interruptible(clock clock.Clock, signals <-chan os.Signal, stderr io.Writer
 		return code
 	case signal := <-signals:
 		if unread = signal == syscall.SIGPIPE; unread {
-			cancel(errUnread)
+			cancel(errOutputClosed)
 		}
 	}
 	first := clock.Now()
-	timer := clock.NewTimer(patience)
+	timer := clock.NewTimer(shutdownTimeout)
 	defer timer.Stop()
 	cancel(nil)
 	for {
@@ -48,15 +48,15 @@ func interruptible(clock clock.Clock, signals <-chan os.Signal, stderr io.Writer
 			}
 			return exitInterrupted
 		case <-signals:
-			if clock.Since(first) < oneInterruption {
+			if clock.Since(first) < signalMergeWindow {
 				continue
 			}
 			fmt.Fprintln(stderr, "\nInterrupted twice: ended at once. Run the command again to complete what is missing.")
 		case <-timer.C():
 			if unread {
-				return exitUnread
+				return exitOutputClosed
 			}
-			fmt.Fprintf(stderr, "\nInterrupted: the command was ended after %s, because something that cannot be stopped still ran. Run it again to complete what is missing.\n", patience)
+			fmt.Fprintf(stderr, "\nInterrupted: the command was ended after %s, because something that cannot be stopped still ran. Run it again to complete what is missing.\n", shutdownTimeout)
 		}
 		return exitInterrupted
 	}

@@ -22,12 +22,12 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// hanging is the environment variable that turns this test binary into a program to interrupt; its
-// value is a key of afterSignal.
-const hanging = "PERGOLA_TEST_INTERRUPTED"
+// envInterruptReaction is the environment variable that turns this test binary into a program to
+// interrupt; its value is a key of interruptReactions.
+const envInterruptReaction = "PERGOLA_TEST_INTERRUPTED"
 
-// afterSignal maps names to commands that react to an interruption.
-var afterSignal = map[string]func(context.Context) error{
+// interruptReactions maps names to commands that react to an interruption.
+var interruptReactions = map[string]func(context.Context) error{
 	"never ends": func(context.Context) error { select {} },
 	"tidies up": func(ctx context.Context) error {
 		<-ctx.Done()
@@ -40,7 +40,7 @@ var afterSignal = map[string]func(context.Context) error{
 
 // TestProgramToInterrupt is not a test but the program that TestInterrupt starts.
 func TestProgramToInterrupt(t *testing.T) {
-	command := afterSignal[os.Getenv(hanging)]
+	command := interruptReactions[os.Getenv(envInterruptReaction)]
 	if command == nil {
 		return
 	}
@@ -49,7 +49,7 @@ func TestProgramToInterrupt(t *testing.T) {
 		fmt.Println("ready")
 		return command(cmd.Context())
 	}})
-	os.Exit(program(root, []string{"hang"}))
+	os.Exit(runProgram(root, []string{"hang"}))
 }
 
 func TestInterrupt(t *testing.T) {
@@ -68,7 +68,7 @@ func TestInterrupt(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestProgramToInterrupt$")
 			temporary := t.TempDir()
 			// otherwise -race adds a second
-			cmd.Env = append(os.Environ(), hanging+"="+test.does, "TMPDIR="+temporary, "GORACE=atexit_sleep_ms=0")
+			cmd.Env = append(os.Environ(), envInterruptReaction+"="+test.does, "TMPDIR="+temporary, "GORACE=atexit_sleep_ms=0")
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			out, err := cmd.StdoutPipe()
@@ -103,14 +103,14 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// asked is a clock that signals each call of Since.
-type asked struct {
+// sinceClock is a clock that signals each call of Since.
+type sinceClock struct {
 	*testingclock.FakeClock
-	asked chan struct{}
+	sinceCalls chan struct{}
 }
 
-func (a asked) Since(t time.Time) time.Duration {
-	defer func() { a.asked <- struct{}{} }()
+func (a sinceClock) Since(t time.Time) time.Duration {
+	defer func() { a.sinceCalls <- struct{}{} }()
 	return a.FakeClock.Since(t)
 }
 
@@ -125,17 +125,17 @@ func TestInterruptedTwice(t *testing.T) {
 		"at once, then too late":   {[]time.Duration{0, 999 * time.Millisecond}, 801 * time.Millisecond, "the command was ended after 1.8s"},
 		"a second later":           {[]time.Duration{time.Second}, 0, "Interrupted twice: ended at once."},
 		"twice, and once more":     {[]time.Duration{10 * time.Millisecond, 990 * time.Millisecond}, 0, "Interrupted twice: ended at once."},
-		"once":                     {nil, patience, "the command was ended after 1.8s"},
+		"once":                     {nil, shutdownTimeout, "the command was ended after 1.8s"},
 		"by the command in a loop": {[]time.Duration{100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond}, 1500 * time.Millisecond, "the command was ended after 1.8s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := asked{testingclock.NewFakeClock(time.Now()), make(chan struct{}, 1)}
+			clock := sinceClock{testingclock.NewFakeClock(time.Now()), make(chan struct{}, 1)}
 			signals, stop := make(chan os.Signal), make(chan struct{})
 			defer close(stop)
 			var stderr bytes.Buffer
 			code, interrupted := make(chan int, 1), make(chan struct{})
 			go func() {
-				code <- interruptible(clock, signals, &stderr, func(ctx context.Context) int {
+				code <- runInterruptible(clock, signals, &stderr, func(ctx context.Context) int {
 					<-ctx.Done()
 					close(interrupted)
 					<-stop
@@ -148,7 +148,7 @@ func TestInterruptedTwice(t *testing.T) {
 				assert.Empty(t, code, "not before signal %d", i+2)
 				clock.Step(step)
 				signals <- os.Interrupt
-				<-clock.asked
+				<-clock.sinceCalls
 			}
 			clock.Step(test.end)
 			select {
@@ -162,13 +162,14 @@ func TestInterruptedTwice(t *testing.T) {
 	}
 }
 
-// tidied is the environment variable with the file that a program writes after its output is
-// closed.
-const tidied = "PERGOLA_TEST_TIDIED"
+// envCleanupFile is the environment variable with the file that a program writes after its output
+// is closed.
+const envCleanupFile = "PERGOLA_TEST_TIDIED"
 
-// TestProgramThatIsNotRead is not a test but the program that TestNobodyReads starts.
+// TestProgramThatIsNotRead is not a test but the program that TestClosedOutputWaitsForCleanup
+// starts.
 func TestProgramThatIsNotRead(t *testing.T) {
-	if os.Getenv(tidied) == "" {
+	if os.Getenv(envCleanupFile) == "" {
 		return
 	}
 	root := newRoot()
@@ -178,19 +179,20 @@ func TestProgramThatIsNotRead(t *testing.T) {
 			fmt.Fprintln(cmd.ErrOrStderr(), "more")
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), "the end")
-		return os.WriteFile(os.Getenv(tidied), []byte("tidied up"), 0o600)
+		return os.WriteFile(os.Getenv(envCleanupFile), []byte("tidied up"), 0o600)
 	}})
-	os.Exit(program(root, []string{"talk"}))
+	os.Exit(runProgram(root, []string{"talk"}))
 }
 
-// TestNobodyReads: a command whose output is closed ends, but only after its cleanup.
-func TestNobodyReads(t *testing.T) {
+// TestClosedOutputWaitsForCleanup: a command whose output is closed ends, but only after its
+// cleanup.
+func TestClosedOutputWaitsForCleanup(t *testing.T) {
 	for _, stream := range []string{"stdout", "stderr", "both"} {
 		t.Run(stream, func(t *testing.T) {
 			left := filepath.Join(t.TempDir(), "left")
 			cmd := exec.Command(os.Args[0], "-test.run=^TestProgramThatIsNotRead$")
 			temporary := t.TempDir()
-			cmd.Env = append(os.Environ(), tidied+"="+left, "TMPDIR="+temporary)
+			cmd.Env = append(os.Environ(), envCleanupFile+"="+left, "TMPDIR="+temporary)
 			reader, writer, err := os.Pipe()
 			require.NoError(t, err)
 			if stream != "stderr" {

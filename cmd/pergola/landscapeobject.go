@@ -36,12 +36,12 @@ func (o *objectFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig (default: its current one)")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", defaultNamespace, "namespace of the Landscape, where its name does not say it")
 	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return unreachable(run(cmd, args)) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return explainUnreachable(run(cmd, args)) }
 }
 
-// unreachable explains an error of a command that asks one cluster: if it does not answer, nothing
-// else matters.
-func unreachable(err error) error {
+// explainUnreachable explains an error of a command that asks one cluster: if it does not answer,
+// nothing else matters.
+func explainUnreachable(err error) error {
 	if down, is := errors.AsType[*apply.UnreachableError](err); is {
 		return fmt.Errorf("%w (check that the API server runs and that its address and the network to it are right)", down)
 	}
@@ -60,21 +60,22 @@ func (o *objectFlags) key(name string) receiver.Key {
 func (o *objectFlags) handle(name string) (*operator.LandscapeClient, error) {
 	key := o.key(name)
 	if key.Name == "" || key.Namespace == "" || strings.ContainsAny(key.Name, "/.") {
-		return nil, fmt.Errorf("%q is no Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder%s", name, namedBy(name))
+		return nil, fmt.Errorf("%q is no Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder%s", name, landscapeNameHint(name))
 	}
-	if hint := namedBy(name); hint != "" {
-		return nil, fmt.Errorf("%s is the folder of a landscape, and a Landscape in a cluster is wanted%s; give %s/%s", name, hint, o.namespace, revisions.NameInFile(os.DirFS(name), revisions.File))
+	if hint := landscapeNameHint(name); hint != "" {
+		return nil, fmt.Errorf("%s is the folder of a landscape, and a Landscape in a cluster is wanted%s; give %s/%s", name, hint, o.namespace, revisions.NameInFile(os.DirFS(name), revisions.LandscapeFile))
 	}
 	config, err := o.config()
 	if err != nil {
 		return nil, err
 	}
-	return operator.NewLandscapeClient(config, key, clock.RealClock{}, person())
+	return operator.NewLandscapeClient(config, key, clock.RealClock{}, callingUser())
 }
 
-// namedBy names the landscape of a folder, for users who pass the folder; "" for other folders.
-func namedBy(folder string) string {
-	if name := revisions.NameInFile(os.DirFS(folder), revisions.File); name != "" {
+// landscapeNameHint names the landscape of a folder, for users who pass the folder; "" for other
+// folders.
+func landscapeNameHint(folder string) string {
+	if name := revisions.NameInFile(os.DirFS(folder), revisions.LandscapeFile); name != "" {
 		return ": its landscape is called " + name
 	}
 	return ""
@@ -82,10 +83,11 @@ func namedBy(folder string) string {
 
 // kubectl returns the kubectl command for the same cluster, whatever the shell's current context
 // is.
-func (o *objectFlags) kubectl() string { return "kubectl" + o.reach() }
+func (o *objectFlags) kubectl() string { return "kubectl" + o.commandFlags() }
 
-// reach returns the flags that another command needs for the same cluster, with a leading space.
-func (o *objectFlags) reach() string {
+// commandFlags returns the flags that another command needs for the same cluster, with a leading
+// space.
+func (o *objectFlags) commandFlags() string {
 	out := ""
 	if o.kubeconfig != "" {
 		out += " --kubeconfig " + landscape.QuoteArgument(o.kubeconfig)
@@ -96,17 +98,18 @@ func (o *objectFlags) reach() string {
 	return out
 }
 
-// command returns another command about the named Landscape, with the same namespace and cluster.
-func (o *objectFlags) command(verb, name string, rest ...string) string {
+// commandLine returns another command about the named Landscape, with the same namespace and
+// cluster.
+func (o *objectFlags) commandLine(verb, name string, rest ...string) string {
 	if o.namespace != defaultNamespace {
 		name = o.key(name).String()
 	}
-	return strings.Join(append([]string{"pergola", verb, name}, rest...), " ") + o.reach()
+	return strings.Join(append([]string{"pergola", verb, name}, rest...), " ") + o.commandFlags()
 }
 
-// reachable adds the cluster flags to the commands in a text of the operator.
-func (o *objectFlags) reachable(text, landscape string) string {
-	flags := o.reach()
+// withCommandFlags adds the cluster flags to the commands in a text of the operator.
+func (o *objectFlags) withCommandFlags(text, landscape string) string {
+	flags := o.commandFlags()
 	if flags == "" {
 		return text
 	}
@@ -139,8 +142,8 @@ func (o *objectFlags) otherContexts() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(config.Contexts)), func(name string) bool { return name == used })
 }
 
-// person returns the calling user, for the record.
-func person() string {
+// callingUser returns the calling user, for the record.
+func callingUser() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username
 	}

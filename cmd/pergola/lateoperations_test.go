@@ -13,13 +13,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestOperationsThatComeTooLate: a new or changed operation whose time is over is never executed;
+// TestLateOperations: a new or changed operation whose time is over is never executed;
 // diff and validate report it. An older one may have been executed in time.
-func TestOperationsThatComeTooLate(t *testing.T) {
-	dir, commit := withShoot(t)
+func TestLateOperations(t *testing.T) {
+	dir, commit := repositoryWithShoot(t)
 	root := filepath.Dir(dir)
 	operation := func(id, rest string) {
-		write(t, dir, "operations/"+id+".yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: Shoot garden-local/local\n  operation: reconcile\n"+rest)
+		writeFile(t, dir, "operations/"+id+".yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: Shoot garden-local/local\n  operation: reconcile\n"+rest)
 	}
 	const over, ahead = "  notAfter: \"2001-01-01T00:00:00Z\"\n", "  notAfter: \"2999-01-01T00:00:00Z\"\n"
 	operation("a-executed", over)

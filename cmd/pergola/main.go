@@ -25,9 +25,9 @@ const (
 	exitFinding     = 1
 	exitUsage       = 2
 	exitInterrupted = 130
-	// exitUnread is the exit code of a program that SIGPIPE ends. There is no verdict, and
+	// exitOutputClosed is the exit code of a program that SIGPIPE ends. There is no verdict, and
 	// pipelines that ask for one (pipefail) fail.
-	exitUnread = 141
+	exitOutputClosed = 141
 )
 
 // exitError carries an exit code after the outcome was printed.
@@ -45,11 +45,11 @@ func main() {
 		printFailure(root, os.Args[1:], "Error: "+err.Error(), err)
 		os.Exit(exitUsage)
 	}
-	os.Exit(program(root, args))
+	os.Exit(runProgram(root, args))
 }
 
-// program runs a command line and handles the signals of a terminal or a supervisor.
-func program(root *cobra.Command, args []string) int {
+// runProgram runs a command line and handles the signals of a terminal or a supervisor.
+func runProgram(root *cobra.Command, args []string) int {
 	if os.Getenv("GOGC") == "" {
 		// This saves memory for hardly any time: CI machines are small and large landscapes are
 		// not.
@@ -57,14 +57,14 @@ func program(root *cobra.Command, args []string) int {
 	}
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	endWithReaders(root, signals)
-	return interruptible(clock.RealClock{}, signals, os.Stderr, func(ctx context.Context) int { return run(ctx, root, args) })
+	interruptOnClosedOutput(root, signals)
+	return runInterruptible(clock.RealClock{}, signals, os.Stderr, func(ctx context.Context) int { return run(ctx, root, args) })
 }
 
-// executed runs the command. A file that disappears while it is read
+// executeCommand runs the command. A file that disappears while it is read
 // (landscapes.UnreadableFileError) is an ordinary error. Other panics are bugs of Pergola and end
 // the process with their stack.
-func executed(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
+func executeCommand(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
 	defer func() {
 		p := recover()
 		if cause, ok := p.(error); ok && errors.As(cause, new(*landscapes.UnreadableFileError)) {
@@ -78,8 +78,8 @@ func executed(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err
 
 func run(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
-	ctx = withStores(ctx)
-	cmd, err := executed(ctx, root)
+	ctx = withValidationStores(ctx)
+	cmd, err := executeCommand(ctx, root)
 	var code exitError
 	var found commands.Finding
 	switch {
@@ -87,10 +87,10 @@ func run(ctx context.Context, root *cobra.Command, args []string) int {
 		return exitOK
 	case errors.As(err, &code):
 		return code.code
-	case errors.As(err, new(notReadError)):
-		return exitUnread // the reader has seen enough (| head)
-	case errors.Is(context.Cause(ctx), errUnread) && cmd.Annotations[readsOnly] != "":
-		return exitUnread
+	case errors.As(err, new(outputClosedError)):
+		return exitOutputClosed // the reader has seen enough (| head)
+	case errors.Is(context.Cause(ctx), errOutputClosed) && cmd.Annotations[annotationReadOnly] != "":
+		return exitOutputClosed
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		printFailure(cmd, args, "Interrupted.", errors.New("interrupted"))
 		return exitInterrupted

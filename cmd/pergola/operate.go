@@ -55,7 +55,7 @@ seen within --timeout.`,
 				}
 				return err
 			}
-			c, err := convergerOf(cmd, args[0], access)
+			c, err := loadConverger(cmd, args[0], access)
 			if err != nil {
 				return err
 			}
@@ -75,24 +75,24 @@ seen within --timeout.`,
 			case err != nil:
 				return err
 			}
-			return printOperated(cmd, output, args[1], args[2], resultOf(last, wait, output))
+			return printOperationResult(cmd, output, args[1], args[2], finalResult(last, wait, output))
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	addOutputFlag(cmd, &output, "text", "json")
 	cmd.Flags().BoolVar(&wait, "wait", false, "follow the operation until it has ended")
 	access.add(cmd)
 	return cmd
 }
 
-// resultOf returns the result to print after the last message of an operation.
-func resultOf(last string, wait bool, output string) string {
+// finalResult returns the result to print after the last message of an operation.
+func finalResult(last string, wait bool, output string) string {
 	if wait && last != "" && output != formatJSON { // the final message was just printed
 		return "succeeded"
 	}
 	return last
 }
 
-func printOperated(cmd *cobra.Command, output, object, operation, outcome string) error {
+func printOperationResult(cmd *cobra.Command, output, object, operation, outcome string) error {
 	if output == formatJSON {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(struct {
 			Object    string `json:"object"`

@@ -58,7 +58,7 @@ without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 }
 
 func (o *operatorFlags) run(cmd *cobra.Command) error {
-	thrifty()
+	tuneGCForRole()
 	log, err := o.log.logger(cmd)
 	if err != nil {
 		return err
@@ -71,11 +71,11 @@ func (o *operatorFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	config, err := accessOf("runtime", o.kubeconfig)
+	config, err := clusterAccess("runtime", o.kubeconfig)
 	if err != nil {
 		return err
 	}
-	pool, err := evaluator(cmd)
+	pool, err := newEvaluationPool(cmd)
 	if err != nil {
 		return err
 	}
@@ -90,14 +90,14 @@ func (o *operatorFlags) run(cmd *cobra.Command) error {
 	}
 	defer end()
 	role := &operator.Role{
-		Config: config, OutsideCluster: !isInCluster(o.kubeconfig), Namespace: o.namespace, Catalogue: catalogue(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
+		Config: config, OutsideCluster: !isInCluster(o.kubeconfig), Namespace: o.namespace, Catalogue: catalogueFS(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
 		Serving: operator.Serving{
 			Address: o.address, HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, ReceiverProxies: proxies,
 			OnListen: func(health, metrics, receivers string) {
 				log.Info("listening", "health", health, "metrics", metrics, "receivers", receivers)
 			},
 		},
-		PolicyNamespaces: further, Holder: holderOf("operator"), Clock: clock.RealClock{}, Log: log,
+		PolicyNamespaces: further, Holder: leaseHolder("operator"), Clock: clock.RealClock{}, Log: log,
 	}
 	if err := role.Run(cmd.Context()); err != nil {
 		return err

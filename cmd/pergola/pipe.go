@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// endWithReaders interrupts a command when its output is closed (| head). It must not end at once,
-// as SIGPIPE would, because it releases leases and records what it sent.
-func endWithReaders(root *cobra.Command, signals chan<- os.Signal) {
+// interruptOnClosedOutput interrupts a command when its output is closed (| head). It must not end
+// at once, as SIGPIPE would, because it releases leases and records what it sent.
+func interruptOnClosedOutput(root *cobra.Command, signals chan<- os.Signal) {
 	// Only ignore the signal: signal.Notify would also report every broken connection.
 	signal.Ignore(syscall.SIGPIPE)
 	broken := sync.OnceFunc(func() { signals <- syscall.SIGPIPE })
@@ -26,30 +26,30 @@ func endWithReaders(root *cobra.Command, signals chan<- os.Signal) {
 	}
 }
 
-// errUnread is the cause that cancels the context of a command whose output is closed.
-var errUnread = errors.New("nobody reads the output")
+// errOutputClosed is the cause that cancels the context of a command whose output is closed.
+var errOutputClosed = errors.New("nobody reads the output")
 
-// readsOnly annotates commands that only print: they are done when their output is closed. Other
-// commands are then incomplete.
-const readsOnly = "pergola.dev/reads-only"
+// annotationReadOnly annotates commands that only print: they are done when their output is closed.
+// Other commands are then incomplete.
+const annotationReadOnly = "pergola.dev/reads-only"
 
 // pipe calls broken when a write fails because the reader has closed it.
 type pipe struct {
 	io.Writer
-	broken func()
+	onClosed func()
 }
 
 func (p pipe) Write(data []byte) (int, error) {
 	n, err := p.Writer.Write(data)
 	if errors.Is(err, syscall.EPIPE) {
-		p.broken()
-		return n, notReadError{err}
+		p.onClosed()
+		return n, outputClosedError{err}
 	}
 	return n, err
 }
 
-// notReadError is a closed output, which is not a failure of the command. Connections to clusters
-// break with the same error number, and that is a failure.
-type notReadError struct{ error }
+// outputClosedError is a closed output, which is not a failure of the command. Connections to
+// clusters break with the same error number, and that is a failure.
+type outputClosedError struct{ error }
 
-func (e notReadError) Unwrap() error { return e.error }
+func (e outputClosedError) Unwrap() error { return e.error }

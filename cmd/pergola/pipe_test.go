@@ -15,16 +15,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// broken is an output that the reader has closed.
-type broken struct{}
+// closedOutput is an output that the reader has closed.
+type closedOutput struct{}
 
-func (broken) Write([]byte) (int, error) {
+func (closedOutput) Write([]byte) (int, error) {
 	return 0, fmt.Errorf("write /dev/stdout: %w", syscall.EPIPE)
 }
 
-// TestOutputThatIsNotReadIsNoFailure: a closed output is not a failure, but a connection that
+// TestClosedOutputIsNotAFailure: a closed output is not a failure, but a connection that
 // breaks with the same error number is.
-func TestOutputThatIsNotReadIsNoFailure(t *testing.T) {
+func TestClosedOutputIsNotAFailure(t *testing.T) {
 	for name, test := range map[string]struct {
 		talk   func(cmd *cobra.Command) error
 		code   int
@@ -34,7 +34,7 @@ func TestOutputThatIsNotReadIsNoFailure(t *testing.T) {
 		"output": {func(cmd *cobra.Command) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "more")
 			return fmt.Errorf("printing: %w", err)
-		}, exitUnread, "", 1},
+		}, exitOutputClosed, "", 1},
 		"connection": {func(*cobra.Command) error { return fmt.Errorf("write tcp: %w", syscall.EPIPE) }, exitUsage, "Error: write tcp: broken pipe\n", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestOutputThatIsNotReadIsNoFailure(t *testing.T) {
 			told := 0
 			root := newRoot()
 			root.AddCommand(&cobra.Command{Use: "talk", RunE: func(cmd *cobra.Command, _ []string) error { return test.talk(cmd) }})
-			root.SetOut(pipe{broken{}, func() { told++ }})
+			root.SetOut(pipe{closedOutput{}, func() { told++ }})
 			root.SetErr(&stderr)
 			assert.Equal(t, test.code, run(context.Background(), root, []string{"talk"}))
 			assert.Equal(t, test.stderr, stderr.String())
@@ -51,9 +51,9 @@ func TestOutputThatIsNotReadIsNoFailure(t *testing.T) {
 	}
 }
 
-// TestReadersThatLeave: a closed output does not count as an interruption. A command that changes
-// something reports that it was cut short.
-func TestReadersThatLeave(t *testing.T) {
+// TestClosedOutputExitCodes: a closed output does not count as an interruption. A command that
+// changes something reports that it was cut short.
+func TestClosedOutputExitCodes(t *testing.T) {
 	for name, test := range map[string]struct {
 		annotations map[string]string
 		err         error
@@ -61,12 +61,12 @@ func TestReadersThatLeave(t *testing.T) {
 		code        int
 		stderr      string
 	}{
-		"only prints, and ends":       {map[string]string{readsOnly: "true"}, nil, errUnread, exitOK, ""},
-		"only prints, and is stopped": {map[string]string{readsOnly: "true"}, fmt.Errorf("render: %w", context.Canceled), errUnread, exitUnread, ""},
-		"only prints, and fails":      {map[string]string{readsOnly: "true"}, errors.New("evaluation stopped"), errUnread, exitUnread, ""},
-		"changes, and is stopped":     {nil, context.Canceled, errUnread, exitInterrupted, "Interrupted.\n"},
-		"changes, and finds":          {nil, errFinding, errUnread, exitFinding, ""},
-		"only prints, interrupted":    {map[string]string{readsOnly: "true"}, context.Canceled, nil, exitInterrupted, "Interrupted.\n"},
+		"only prints, and ends":       {map[string]string{annotationReadOnly: "true"}, nil, errOutputClosed, exitOK, ""},
+		"only prints, and is stopped": {map[string]string{annotationReadOnly: "true"}, fmt.Errorf("render: %w", context.Canceled), errOutputClosed, exitOutputClosed, ""},
+		"only prints, and fails":      {map[string]string{annotationReadOnly: "true"}, errors.New("evaluation stopped"), errOutputClosed, exitOutputClosed, ""},
+		"changes, and is stopped":     {nil, context.Canceled, errOutputClosed, exitInterrupted, "Interrupted.\n"},
+		"changes, and finds":          {nil, errFinding, errOutputClosed, exitFinding, ""},
+		"only prints, interrupted":    {map[string]string{annotationReadOnly: "true"}, context.Canceled, nil, exitInterrupted, "Interrupted.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -83,9 +83,9 @@ func TestReadersThatLeave(t *testing.T) {
 		for code, want := range codes {
 			signals := make(chan os.Signal, 1)
 			signals <- signal
-			got := interruptible(clock.RealClock{}, signals, io.Discard, func(ctx context.Context) int {
+			got := runInterruptible(clock.RealClock{}, signals, io.Discard, func(ctx context.Context) int {
 				<-ctx.Done()
-				assert.Equal(t, signal == syscall.SIGPIPE, errors.Is(context.Cause(ctx), errUnread))
+				assert.Equal(t, signal == syscall.SIGPIPE, errors.Is(context.Cause(ctx), errOutputClosed))
 				return code
 			})
 			assert.Equal(t, want, got, "%s, %d", signal, code)

@@ -22,5 +22,5 @@ func printableLines(s string) string {
 	return strings.ReplaceAll(printableText(strings.TrimRight(s, "\n")), "\n", "\n  ")
 }
 
-func plural(n int, one, many string) string { return texts.Plural(n, one, many) }
-func counted(n int, one string) string      { return texts.WithCount(n, one) }
+func pluralForm(n int, one, many string) string { return texts.Plural(n, one, many) }
+func countText(n int, one string) string        { return texts.WithCount(n, one) }

@@ -13,8 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// steps returns the events of two steps; the second one starts when the first one is healthy.
-func steps() []owner.Event {
+// sampleEvents returns the events of two steps; the second one starts when the first one is
+// healthy.
+func sampleEvents() []owner.Event {
 	var out []owner.Event
 	add := func(node string, state flow.State, message string) {
 		out = append(out, owner.Event{Owner: "seed a", Node: node, State: state, Message: message, Progress: flow.Progress{Total: 2}})
@@ -45,37 +46,37 @@ func TestProgressLines(t *testing.T) {
 ✓ seed a › next: healthy (2 of 2)
 ✓ seed a › api: rolled out
 `
-	for _, e := range steps() {
-		p.event(e)
+	for _, e := range sampleEvents() {
+		p.handleEvent(e)
 	}
 	assert.Equal(t, want, b.String())
 
 	b.Reset()
-	p.begin()
-	for _, e := range steps() {
-		p.event(e)
+	p.reset()
+	for _, e := range sampleEvents() {
+		p.handleEvent(e)
 	}
 	assert.Equal(t, want, b.String(), "the next run of the same process counts anew")
 
 	b.Reset()
-	p.event(owner.Event{Owner: "seed a", Node: "api", State: flow.Running})
-	p.event(owner.Event{Owner: "seed a", Node: "api", State: flow.Failed, Error: "no\nluck"})
-	p.event(owner.Event{Owner: "seed a", Node: "next", State: flow.Blocked, Message: "because api failed: no luck"})
-	p.event(owner.Event{Owner: "seed a", Node: "last", State: flow.Blocked, Message: "not started: context canceled"})
+	p.handleEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Running})
+	p.handleEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Failed, Error: "no\nluck"})
+	p.handleEvent(owner.Event{Owner: "seed a", Node: "next", State: flow.Blocked, Message: "because api failed: no luck"})
+	p.handleEvent(owner.Event{Owner: "seed a", Node: "last", State: flow.Blocked, Message: "not started: context canceled"})
 	assert.Equal(t, "✗ seed a › api: no luck\n○ seed a › next: not started: because api failed\n", b.String())
 }
 
-// TestProgressSaysAgainWhatIsWaitedFor: there is a line at least every half minute.
-func TestProgressSaysAgainWhatIsWaitedFor(t *testing.T) {
+// TestProgressRepeatsWaiting: there is a line at least every half minute.
+func TestProgressRepeatsWaiting(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(&b, false, false, false)
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	p.event(owner.Event{Owner: "seed a", Node: "api", State: flow.Applied, At: start})
+	p.handleEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Applied, At: start})
 	for _, e := range []struct {
 		after   time.Duration
 		message string
 	}{{0, "no pods"}, {3 * time.Second, "no pods"}, {25 * time.Second, "no pods"}, {50 * time.Second, "no pods"}, {78 * time.Second, "1 of 2 pods"}, {103 * time.Second, "1 of 2 pods"}} {
-		p.event(owner.Event{Owner: "seed a", Node: "api", State: flow.Applied, Message: e.message, At: start.Add(e.after)})
+		p.handleEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Applied, Message: e.message, At: start.Add(e.after)})
 	}
 	assert.Equal(t, `… seed a › api: applied, not healthy yet: no pods
 … seed a › api: applied, not healthy yet (for 25s): no pods
@@ -90,19 +91,19 @@ func TestProgressOnATerminal(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(&b, true, false, false)
 	var shown []string
-	for _, e := range steps() {
-		p.event(e)
-		shown = append(shown, screen(b.String()))
+	for _, e := range sampleEvents() {
+		p.handleEvent(e)
+		shown = append(shown, terminalText(b.String()))
 	}
 	assert.Equal(t, "  • seed a › api: applied, not healthy yet\n", shown[1])
 	assert.Equal(t, "  • seed a › api: applied, not healthy yet: 1 of 2 pods\n", shown[4])
 	assert.Equal(t, "✓ seed a › api: healthy (1 of 2)\n  • seed a › api: healthy, still rolling out\n  • seed a › next: applying\n", shown[6])
 	p.finish()
-	assert.Equal(t, "✓ seed a › api: healthy (1 of 2)\n✓ seed a › next: healthy (2 of 2)\n✓ seed a › api: rolled out\n", screen(b.String()))
+	assert.Equal(t, "✓ seed a › api: healthy (1 of 2)\n✓ seed a › next: healthy (2 of 2)\n✓ seed a › api: rolled out\n", terminalText(b.String()))
 }
 
-// screen returns what a terminal shows after the control sequences clear lines.
-func screen(text string) string {
+// terminalText returns what a terminal shows after the control sequences clear lines.
+func terminalText(text string) string {
 	var lines []string
 	for _, part := range strings.SplitAfter(text, "\n") {
 		for strings.HasPrefix(part, "\x1b[") {
@@ -133,12 +134,12 @@ func TestProgressOfObjects(t *testing.T) {
 	} {
 		for i, verbose := range []bool{false, true} {
 			var b bytes.Buffer
-			newProgress(&b, false, false, verbose).object("seed a", "x", apply.ObjectResult{Ref: ref, Action: action})
+			newProgress(&b, false, false, verbose).printObject("seed a", "x", apply.ObjectResult{Ref: ref, Action: action})
 			assert.Equal(t, want[i], b.String(), "%s, verbose %v", action, verbose)
 		}
 	}
 	var b bytes.Buffer
 	definition := apply.Ref{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "b.a"}
-	newProgress(&b, false, false, false).object("seed a", "x", apply.ObjectResult{Ref: definition, Action: apply.Retained, Message: "they stay"})
+	newProgress(&b, false, false, false).printObject("seed a", "x", apply.ObjectResult{Ref: definition, Action: apply.Retained, Message: "they stay"})
 	assert.Equal(t, "  kept CustomResourceDefinition b.a (seed a, x): they stay\n", b.String())
 }

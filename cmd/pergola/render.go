@@ -41,7 +41,7 @@ render wrote is refused, and so is one inside the landscape.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runRender(cmd, args[0], o) },
 	}
-	outputFlag(cmd, &o.output, "yaml", "json")
+	addOutputFlag(cmd, &o.output, "yaml", "json")
 	cmd.Flags().StringVar(&o.dir, "output-dir", "", "write files <cluster>/<namespace>/<bundle>/… below this folder instead of printing")
 	cmd.Flags().StringVar(&o.cluster, "cluster", "", "only bundles for this cluster (runtime, virtual, the name of a seed, \"shoot NAMESPACE/NAME\", or shoot for all of these)")
 	cmd.Flags().StringVar(&o.component, "component", "", "only this component, e.g. garden/vpa")
@@ -50,9 +50,9 @@ render wrote is refused, and so is one inside the landscape.`,
 }
 
 func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
-	hasty()
+	tuneGCForCommand()
 	if o.dir != "" {
-		if err := outside(dir, o.dir); err != nil {
+		if err := checkOutsideLandscape(dir, o.dir); err != nil {
 			return err
 		}
 	}
@@ -60,16 +60,16 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 	if err != nil {
 		return err
 	}
-	bundles, clusterOf, err := renderAll(cmd, l, catalogue(cmd))
+	bundles, clusterOf, err := renderAll(cmd, l, catalogueFS(cmd))
 	if err != nil {
 		return commands.Finding{Err: err}
 	}
-	if err := o.known(bundles, clusterOf); err != nil {
+	if err := o.checkFilters(bundles, clusterOf); err != nil {
 		return err
 	}
 	var kept []render.Bundle
 	for _, b := range bundles {
-		if o.keeps(b, clusterOf(b)) {
+		if o.matches(b, clusterOf(b)) {
 			kept = append(kept, b)
 		}
 	}
@@ -94,8 +94,8 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 	return nil
 }
 
-// known fails for the first filter that matches no bundle.
-func (o renderOptions) known(bundles []render.Bundle, clusterOf func(render.Bundle) string) error {
+// checkFilters fails for the first filter that matches no bundle.
+func (o renderOptions) checkFilters(bundles []render.Bundle, clusterOf func(render.Bundle) string) error {
 	component := func(b render.Bundle) string { return b.Component }
 	owner := func(b render.Bundle) string { return b.Owner.Path() }
 	for _, filter := range []struct {
@@ -107,11 +107,11 @@ func (o renderOptions) known(bundles []render.Bundle, clusterOf func(render.Bund
 		{"--owner", "owner", o.owner, renderOptions{owner: o.owner}, owner},
 		{"--component", "component with bundles", o.component, renderOptions{component: o.component}, component},
 	} {
-		if len(bundles) > 0 && !slices.ContainsFunc(bundles, func(b render.Bundle) bool { return filter.alone.keeps(b, clusterOf(b)) }) {
-			return fmt.Errorf("%s: %w", filter.flag, unknown.NameError(filter.what, filter.value, names(bundles, filter.names)))
+		if len(bundles) > 0 && !slices.ContainsFunc(bundles, func(b render.Bundle) bool { return filter.alone.matches(b, clusterOf(b)) }) {
+			return fmt.Errorf("%s: %w", filter.flag, unknown.NameError(filter.what, filter.value, bundleNames(bundles, filter.names)))
 		}
 	}
-	called := names(slices.DeleteFunc(slices.Clone(bundles), func(b render.Bundle) bool { return !b.Owner.HasName(o.owner) || b.Owner.Kind == o.owner }), owner)
+	called := bundleNames(slices.DeleteFunc(slices.Clone(bundles), func(b render.Bundle) bool { return !b.Owner.HasName(o.owner) || b.Owner.Kind == o.owner }), owner)
 	if len(called) > 1 {
 		return fmt.Errorf("--owner: %s is the name of %d owners: give one of %s", o.owner, len(called), strings.Join(called, ", "))
 	}
@@ -129,7 +129,7 @@ func (o renderOptions) filters() []string {
 	return out
 }
 
-func (o renderOptions) keeps(b render.Bundle, cluster string) bool {
+func (o renderOptions) matches(b render.Bundle, cluster string) bool {
 	return (o.cluster == "" || o.cluster == cluster || b.Cluster == render.ClusterShoot && o.cluster == b.Cluster) && (o.component == "" || o.component == b.Component) &&
 		(o.owner == "" || b.Owner.HasName(o.owner))
 }
@@ -157,14 +157,14 @@ func writeFiles(cmd *cobra.Command, bundles []render.Bundle, clusterOf func(rend
 	return err
 }
 
-// outside rejects a folder inside the landscape, where rendered files would be read as
-// declarations.
-func outside(landscape, dir string) error {
-	home, err := resolved(landscape)
+// checkOutsideLandscape rejects a folder inside the landscape, where rendered files would be read
+// as declarations.
+func checkOutsideLandscape(landscape, dir string) error {
+	home, err := resolvePath(landscape)
 	if err != nil {
 		return err
 	}
-	target, err := resolved(dir)
+	target, err := resolvePath(dir)
 	if err != nil {
 		return err
 	}
@@ -174,9 +174,9 @@ func outside(landscape, dir string) error {
 	return nil
 }
 
-// resolved returns the absolute path of a folder without links; the part that does not exist stays
-// unchanged.
-func resolved(dir string) (string, error) {
+// resolvePath returns the absolute path of a folder without links; the part that does not exist
+// stays unchanged.
+func resolvePath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -194,7 +194,7 @@ func resolved(dir string) (string, error) {
 	}
 }
 
-func names(bundles []render.Bundle, of func(render.Bundle) string) []string {
+func bundleNames(bundles []render.Bundle, of func(render.Bundle) string) []string {
 	set := map[string]bool{}
 	for _, b := range bundles {
 		set[of(b)] = true

@@ -45,7 +45,7 @@ func TestRender(t *testing.T) {
 			o := pergola(t, append([]string{"render", dir, "-o", "json"}, test.args...)...)
 			if test.keep == nil {
 				assert.Equal(t, 2, o.code)
-				assert.Contains(t, decode[failure](t, o).Error.Message, test.args[0]+": there is no ")
+				assert.Contains(t, decode[errorResult](t, o).Error.Message, test.args[0]+": there is no ")
 				assert.Contains(t, o.stderr, fmt.Sprintf("%q", test.args[1]))
 				return
 			}
@@ -68,9 +68,9 @@ func TestRenderToAFolder(t *testing.T) {
 	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "new", "folder")
 	smallLandscape(t, dir)
 	o := pergola(t, "render", dir, "--component", "seed/namespace", "--output-dir", out)
-	require.Equal(t, outcome{stderr: "Rendered: 3 files written, 0 removed, 0 unchanged in " + out + ".\n"}, o)
+	require.Equal(t, commandResult{stderr: "Rendered: 3 files written, 0 removed, 0 unchanged in " + out + ".\n"}, o)
 	o = pergola(t, "render", dir, "--component", "seed/namespace", "--output-dir", out)
-	require.Equal(t, outcome{stderr: "Rendered: 0 files written, 0 removed, 3 unchanged in " + out + ".\n"}, o)
+	require.Equal(t, commandResult{stderr: "Rendered: 0 files written, 0 removed, 3 unchanged in " + out + ".\n"}, o)
 	data, err := os.ReadFile(filepath.Join(out, "local", "garden", "garden-namespace", "namespace-garden.yaml"))
 	require.NoError(t, err)
 	assert.Contains(t, string(data), "kind: Namespace\n")
@@ -82,7 +82,7 @@ func TestRenderToAFolder(t *testing.T) {
 	assert.Contains(t, o.stderr, ", 3 removed, 0 unchanged in ")
 	assert.NoDirExists(t, filepath.Join(out, "local", "garden", "garden-namespace"))
 	assert.FileExists(t, filepath.Join(out, "local", "garden", "system", "bundle.yaml"))
-	write(t, out, "local/garden/system/mine.yaml", "a: b\n")
+	writeFile(t, out, "local/garden/system/mine.yaml", "a: b\n")
 	o = pergola(t, "render", dir, "--component", "seed/namespace", "--output-dir", out)
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, "holds other files than a recorded render (local/garden/system/mine.yaml): give an empty folder")
@@ -96,7 +96,7 @@ func TestRenderToAFolder(t *testing.T) {
 		assert.Contains(t, o.stderr, "is in the landscape itself")
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	write(t, filepath.Dir(file), "file", "")
+	writeFile(t, filepath.Dir(file), "file", "")
 	o = pergola(t, "render", dir, "--component", "seed/namespace", "--output-dir", file)
 	assert.Equal(t, 2, o.code)
 }
@@ -113,7 +113,7 @@ func TestRenderFindings(t *testing.T) {
 			replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  components:\n    seed:\n      systen: {enabled: false}\n")
 		}, 1, "landscape.yaml:8:7: error: Landscape small: spec.components.seed.systen: no component seed/systen in the catalogue"},
 		"overlay that fits nothing": {func(dir string) {
-			write(t, dir, "components/seed/system/kustomization.yaml", "patches: [{patch: '[{\"op\": \"add\", \"path\": \"/x\", \"value\": 1}]', target: {kind: Nothing}}]\n")
+			writeFile(t, dir, "components/seed/system/kustomization.yaml", "patches: [{patch: '[{\"op\": \"add\", \"path\": \"/x\", \"value\": 1}]', target: {kind: Nothing}}]\n")
 		}, 1, "components/seed/system/kustomization.yaml:1:64: error: patches[0].target: matches nothing: the component has no Nothing; its kinds are PriorityClass"},
 		"no landscape": {func(dir string) { require.NoError(t, os.Remove(filepath.Join(dir, "landscape.yaml"))) }, 2, "is no landscape"},
 	} {
@@ -134,7 +134,7 @@ func TestRenderFindings(t *testing.T) {
 func TestNoCatalogueIsAWarning(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
-	write(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: small\n")
+	writeFile(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: small\n")
 	o := pergola(t, "render", dir, "--component", "seed/namespace")
 	assert.Equal(t, 0, o.code)
 	assert.Contains(t, o.stderr, "landscape.yaml:1:1: warning: Landscape small: spec.catalogue: names no version of the catalogue, so that")

@@ -13,21 +13,21 @@ import (
 	"github.com/pergola-dev/pergola/internal/telemetry"
 )
 
-// resourceManager holds the flags of `pergola resource-manager`.
-type resourceManager struct {
+// resourceManagerCommand holds the flags of `pergola resource-manager`.
+type resourceManagerCommand struct {
 	config, rules                                   string
 	kubeconfig, target, class, clusterID, namespace string
 	workers                                         int
 	sync                                            time.Duration
-	elect                                           bool
+	leaderElection                                  bool
 	leaseNamespace, leaseName                       string
 	ports                                           portFlags
 	log                                             logFlags
-	collector, tokens, force                        bool
+	collector, tokenController, force               bool
 }
 
 func newResourceManager() *cobra.Command {
-	var r resourceManager
+	var r resourceManagerCommand
 	cmd := &cobra.Command{
 		Use:   "resource-manager",
 		Short: "Keep clusters as the ManagedResources of a class say",
@@ -48,7 +48,7 @@ are sent there.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.config, "config", "", "configuration file")
-	healthRulesFlag(cmd, &r.rules)
+	addHealthRulesFlag(cmd, &r.rules)
 	flags.BoolVar(&r.force, "force-conflicts", false, "take fields over from other field managers, as upstream does; by default they are reported as conflicts")
 	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the source cluster (default in a pod: its own access; else KUBECONFIG)")
 	flags.StringVar(&r.target, "target-kubeconfig", "", "kubeconfig of the target cluster (default: the source cluster)")
@@ -57,18 +57,18 @@ are sent there.`,
 	flags.StringVarP(&r.namespace, "namespace", "n", "", "namespace of the ManagedResources and their Secrets in the source cluster (default: all)")
 	flags.IntVar(&r.workers, "concurrent-syncs", 5, "number of ManagedResources that are worked on at a time")
 	flags.DurationVar(&r.sync, "sync-period", time.Minute, "how often a ManagedResource is looked at although nothing is known to have changed")
-	flags.BoolVar(&r.elect, "leader-elect", true, "work only while holding the lease, so that several instances can run")
+	flags.BoolVar(&r.leaderElection, "leader-elect", true, "work only while holding the lease, so that several instances can run")
 	flags.StringVar(&r.leaseNamespace, "leader-election-namespace", "", "namespace of the lease in the source cluster (default: --namespace, in a pod its own, else garden)")
 	flags.StringVar(&r.leaseName, "leader-election-name", "gardener-resource-manager", "name of the lease")
 	r.ports.add(cmd, 8081, 8080)
 	r.log.add(cmd)
 	flags.BoolVar(&r.collector, "garbage-collector", false, "delete Secrets and ConfigMaps with the label of the garbage collector in the target that nothing refers to")
-	flags.BoolVar(&r.tokens, "token-requestor", false, "write tokens of ServiceAccounts of the target into the Secrets of the source that ask for them")
+	flags.BoolVar(&r.tokenController, "token-requestor", false, "write tokens of ServiceAccounts of the target into the Secrets of the source that ask for them")
 	return cmd
 }
 
 // configuration reads the file and overrides it with the given flags.
-func (r *resourceManager) configuration(cmd *cobra.Command) (*resourcemanager.Configuration, error) {
+func (r *resourceManagerCommand) configuration(cmd *cobra.Command) (*resourcemanager.Configuration, error) {
 	c := &resourcemanager.Configuration{}
 	if r.config != "" {
 		var err error
@@ -108,7 +108,7 @@ type flagField struct {
 	set        func()
 }
 
-func (r *resourceManager) fields(c *resourcemanager.Configuration) []flagField {
+func (r *resourceManagerCommand) fields(c *resourcemanager.Configuration) []flagField {
 	k, le := &c.Controllers, &c.LeaderElection
 	return []flagField{
 		{"class", "controllers.resourceClass", func() { k.ResourceClass = &r.class }},
@@ -116,7 +116,7 @@ func (r *resourceManager) fields(c *resourcemanager.Configuration) []flagField {
 		{"namespace", "sourceClientConnection.namespaces", func() { c.SourceClientConnection.Namespaces = []string{r.namespace} }},
 		{"concurrent-syncs", "controllers.managedResource.concurrentSyncs", func() { k.ManagedResource.ConcurrentSyncs = &r.workers }},
 		{"sync-period", "controllers.managedResource.syncPeriod", func() { k.ManagedResource.SyncPeriod = &metav1.Duration{Duration: r.sync} }},
-		{"leader-elect", "leaderElection.leaderElect", func() { le.LeaderElect = &r.elect }},
+		{"leader-elect", "leaderElection.leaderElect", func() { le.LeaderElect = &r.leaderElection }},
 		{"leader-election-namespace", "leaderElection.resourceNamespace", func() { le.ResourceNamespace = r.leaseNamespace }},
 		{"leader-election-name", "leaderElection.resourceName", func() { le.ResourceName = r.leaseName }},
 		{flagLogLevel, "logLevel", func() { c.LogLevel = r.log.level }},
@@ -124,12 +124,12 @@ func (r *resourceManager) fields(c *resourcemanager.Configuration) []flagField {
 		{flagHealthPort, "server.healthProbes.port", func() { c.Server.HealthProbes.Port = r.ports.health }},
 		{"metrics-port", "server.metrics.port", func() { c.Server.Metrics.Port = r.ports.metrics }},
 		{"garbage-collector", "controllers.garbageCollector.enabled", func() { k.GarbageCollector.Enabled = r.collector }},
-		{"token-requestor", "controllers.tokenRequestor.enabled", func() { k.TokenRequestor.Enabled = r.tokens }},
+		{"token-requestor", "controllers.tokenRequestor.enabled", func() { k.TokenRequestor.Enabled = r.tokenController }},
 	}
 }
 
-func (r *resourceManager) run(cmd *cobra.Command) error {
-	thrifty()
+func (r *resourceManagerCommand) run(cmd *cobra.Command) error {
+	tuneGCForRole()
 	c, err := r.configuration(cmd)
 	if err != nil {
 		return err
@@ -140,17 +140,17 @@ func (r *resourceManager) run(cmd *cobra.Command) error {
 	}
 	role := &resourcemanager.Role{Configuration: c, Log: log, Force: r.force, Version: version}
 	if r.rules != "" {
-		judging, err := healthRules(cmd, r.rules, "not started")
+		judging, err := readHealthRules(cmd, r.rules, "not started")
 		if err != nil {
 			return err
 		}
 		role.HealthRules, role.ExistenceOnly = judging.Rules, judging.ExistenceOnly
 	}
-	if role.Source, err = accessOf("source", c.SourceClientConnection.Kubeconfig); err != nil {
+	if role.Source, err = clusterAccess("source", c.SourceClientConnection.Kubeconfig); err != nil {
 		return err
 	}
 	if path := c.TargetClientConnection.Kubeconfig; path != "" {
-		if role.Target, err = accessOf("target", path); err != nil {
+		if role.Target, err = clusterAccess("target", path); err != nil {
 			return err
 		}
 	}

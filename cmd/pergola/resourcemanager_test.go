@@ -36,7 +36,7 @@ func TestResourceManagerSettings(t *testing.T) {
 		"rules that are none": {"", []string{"--health-rules", filepath.Join(dir, "none.yaml"), "--kubeconfig", filepath.Join(dir, "none")}, "Error: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			write(t, dir, "config.yaml", test.file)
+			writeFile(t, dir, "config.yaml", test.file)
 			args := append([]string{"resource-manager"}, test.args...)
 			if test.file != "" {
 				args = append(args, "--config", file)

@@ -13,16 +13,16 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// restoring is one run of `pergola restore`.
-type restoring struct {
+// restoreCommand is one run of `pergola restore`.
+type restoreCommand struct {
 	access       accessFlags
 	from, output string
 	clusters     []string
-	dry          bool
+	dryRun       bool
 }
 
 func newRestore() *cobra.Command {
-	var r restoring
+	var r restoreCommand
 	cmd := &cobra.Command{
 		Use:   "restore LANDSCAPE --from FILE",
 		Short: "Bring a backup into new clusters, before the first apply",
@@ -43,17 +43,17 @@ Exit code 1 says that it is refused, that a seed of the backup was not restored,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) },
 	}
-	outputFlag(cmd, &r.output, "text", "json")
+	addOutputFlag(cmd, &r.output, "text", "json")
 	flags := cmd.Flags()
 	flags.StringVar(&r.from, "from", "", "the backup")
 	flags.StringArrayVar(&r.clusters, "cluster", nil, "cluster that is restored (default: the runtime cluster, and the seeds that have nothing yet); may be given several times")
-	flags.BoolVar(&r.dry, "dry-run", false, "only show what would be written; exit code 1 if anything would")
+	flags.BoolVar(&r.dryRun, "dry-run", false, "only show what would be written; exit code 1 if anything would")
 	r.access.add(cmd)
 	_ = cmd.MarkFlagRequired("from")
 	return cmd
 }
 
-func (r *restoring) run(cmd *cobra.Command, dir string) error {
+func (r *restoreCommand) run(cmd *cobra.Command, dir string) error {
 	archive, err := openBackup(r.from)
 	if err != nil {
 		return err
@@ -69,8 +69,8 @@ func (r *restoring) run(cmd *cobra.Command, dir string) error {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), r.access.timeout)
 	defer cancel()
-	restorer := recovery.Restorer{Archive: archive, Converger: c, Landscape: l.Config.Name, Only: r.clusters}
-	if r.dry {
+	restorer := recovery.Restorer{Archive: archive, Converger: c, Landscape: l.Config.Name, OnlyClusters: r.clusters}
+	if r.dryRun {
 		p, err := restorer.Plan(ctx)
 		if err != nil {
 			return err
@@ -78,10 +78,10 @@ func (r *restoring) run(cmd *cobra.Command, dir string) error {
 		if err := r.print(cmd, c, p, true); err != nil {
 			return err
 		}
-		if p.Writes() || len(p.Refused()) > 0 {
+		if p.HasWrites() || len(p.RefusedSteps()) > 0 {
 			return errFinding
 		}
-		return incomplete(p)
+		return unrestoredFinding(p)
 	}
 	p, err := restorer.Restore(ctx)
 	if errors.As(err, new(*recovery.RefusedError)) {
@@ -93,25 +93,25 @@ func (r *restoring) run(cmd *cobra.Command, dir string) error {
 	if err := r.print(cmd, c, p, false); err != nil {
 		return err
 	}
-	return incomplete(p)
+	return unrestoredFinding(p)
 }
 
-// incomplete returns a finding if a part of the backup is not restored yet.
-func incomplete(p *recovery.Plan) error {
-	for _, left := range p.Left {
-		if !left.Lives {
+// unrestoredFinding returns a finding if a part of the backup is not restored yet.
+func unrestoredFinding(p *recovery.Plan) error {
+	for _, left := range p.Skipped {
+		if !left.IsRunning {
 			return errFinding
 		}
 	}
 	return nil
 }
 
-// restored names actions in the past tense.
-var restored = map[recovery.Action]string{
-	recovery.Create: "made", recovery.Complete: "completed", recovery.Unchanged: "left as it is", recovery.Keep: "left as it is", recovery.Refuse: "refused",
+// restoreActionTexts names actions in the past tense.
+var restoreActionTexts = map[recovery.Action]string{
+	recovery.ActionCreate: "made", recovery.ActionComplete: "completed", recovery.ActionUnchanged: "left as it is", recovery.ActionKeep: "left as it is", recovery.ActionRefuse: "refused",
 }
 
-func (r *restoring) print(cmd *cobra.Command, c *landscape.Converger, p *recovery.Plan, dry bool) error {
+func (r *restoreCommand) print(cmd *cobra.Command, c *landscape.Converger, p *recovery.Plan, dry bool) error {
 	out := cmd.OutOrStdout()
 	if r.output == formatJSON {
 		enc := json.NewEncoder(out)
@@ -130,25 +130,25 @@ func (r *restoring) print(cmd *cobra.Command, c *landscape.Converger, p *recover
 			fmt.Fprintf(out, "Cluster %s, at %s:\n", printable(cluster), printable(c.Cluster(cluster).RESTConfig().Host))
 		}
 		counts[s.Action]++
-		if s.Action == recovery.Unchanged {
+		if s.Action == recovery.ActionUnchanged {
 			continue
 		}
 		reason := ""
 		if s.Reason != "" {
 			reason = ": " + s.Reason
 		}
-		fmt.Fprintf(out, "%s: %s%s%s\n", printable(s.String()), would, restored[s.Action], printable(reason))
+		fmt.Fprintf(out, "%s: %s%s%s\n", printable(s.String()), would, restoreActionTexts[s.Action], printable(reason))
 	}
-	for _, left := range p.Left {
+	for _, left := range p.Skipped {
 		fmt.Fprintf(out, "%s: not restored: %s\n", printable(left.Cluster), printable(left.Reason))
 	}
-	as := counts[recovery.Unchanged] + counts[recovery.Keep]
+	as := counts[recovery.ActionUnchanged] + counts[recovery.ActionKeep]
 	if dry {
 		_, err := fmt.Fprintf(out, "Nothing was written. A restore of backup %s would make %d, complete %d, leave %d as they are and refuse %d.\n", printable(p.Backup),
-			counts[recovery.Create], counts[recovery.Complete], as, counts[recovery.Refuse])
+			counts[recovery.ActionCreate], counts[recovery.ActionComplete], as, counts[recovery.ActionRefuse])
 		return err
 	}
-	_, err := fmt.Fprintf(out, "Backup %s is restored: %d made, %d completed, %d as they are, %d refused.\n", printable(p.Backup), counts[recovery.Create], counts[recovery.Complete],
-		as, counts[recovery.Refuse])
+	_, err := fmt.Fprintf(out, "Backup %s is restored: %d made, %d completed, %d as they are, %d refused.\n", printable(p.Backup), counts[recovery.ActionCreate], counts[recovery.ActionComplete],
+		as, counts[recovery.ActionRefuse])
 	return err
 }

@@ -21,16 +21,16 @@ func TestRestore(t *testing.T) {
 	apiserver.Needed(t)
 	_, kubeconfig := testServer(t)
 	dir := t.TempDir()
-	write(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: lost\nspec:\n  catalogue:\n    version: "+components.Version+"\n")
-	write(t, dir, "garden.yaml", local(t, "garden/garden.yaml"))
-	write(t, dir, "secrets.yaml", local(t, "garden/secrets.yaml"))
+	writeFile(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: lost\nspec:\n  catalogue:\n    version: "+components.Version+"\n")
+	writeFile(t, dir, "garden.yaml", readDemoFile(t, "garden/garden.yaml"))
+	writeFile(t, dir, "secrets.yaml", readDemoFile(t, "garden/secrets.yaml"))
 	id, err := age.GenerateX25519Identity()
 	require.NoError(t, err)
 	t.Setenv("SOPS_AGE_KEY", id.String())
 	archive := func(uid string) string {
 		file := filepath.Join(t.TempDir(), "lost.backup")
 		entry := func(cluster, name string) *recovery.Entry {
-			return &recovery.Entry{Item: recovery.Item{Cluster: cluster, Kind: "Secret", Namespace: "garden", Name: name, Sort: recovery.Generated}}
+			return &recovery.Entry{Item: recovery.Item{Cluster: cluster, Kind: "Secret", Namespace: "garden", Name: name, Origin: recovery.OriginGenerated}}
 		}
 		require.NoError(t, recovery.WriteFile(file, &recovery.Archive{
 			Manifest: recovery.Manifest{Format: recovery.Format, Version: recovery.Version, ID: "of-" + uid, Created: time.Now().UTC(), Landscape: recovery.Landscape{Name: "lost"},
@@ -40,7 +40,7 @@ func TestRestore(t *testing.T) {
 		return file
 	}
 	file := archive("uid-of-before")
-	restore := func(args ...string) outcome {
+	restore := func(args ...string) commandResult {
 		t.Helper()
 		return pergola(t, append([]string{"restore", dir, "--kubeconfig", "runtime=" + kubeconfig}, args...)...)
 	}
@@ -51,7 +51,7 @@ func TestRestore(t *testing.T) {
 		"Nothing was written. A restore of backup of-uid-of-before would make 2, complete 0, leave 0 as they are and refuse 0.\n")
 	p := decode[recovery.Plan](t, restore("--from", file, "--dry-run", "-o", "json"))
 	require.Len(t, p.Steps, 2)
-	assert.Equal(t, recovery.Create, p.Steps[1].Action)
+	assert.Equal(t, recovery.ActionCreate, p.Steps[1].Action)
 
 	o = restore("--from", file)
 	assert.Equal(t, 1, o.code, "a seed is missing: %+v", o)

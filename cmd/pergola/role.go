@@ -61,9 +61,9 @@ func (l logFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
 	return slog.New(handler), nil
 }
 
-// withoutLog silences controller-runtime for commands that are not roles. Otherwise it would
-// complain on standard error that no logger is set.
-func withoutLog(cmd *cobra.Command, _ []string) {
+// discardControllerRuntimeLog silences controller-runtime for commands that are not roles.
+// Otherwise it would complain on standard error that no logger is set.
+func discardControllerRuntimeLog(cmd *cobra.Command, _ []string) {
 	if cmd.Flags().Lookup(flagLogLevel) == nil {
 		ctrllog.SetLogger(logr.Discard())
 	}
@@ -82,8 +82,8 @@ func addBindAddress(cmd *cobra.Command, address *string) {
 	cmd.Flags().StringVar(address, "bind-address", "", "IP address at which the ports are; all of the host by default")
 }
 
-// accessOf reads a kubeconfig. Without a path it uses the pod's access or KUBECONFIG.
-func accessOf(cluster, path string) (*rest.Config, error) {
+// clusterAccess reads a kubeconfig. Without a path it uses the pod's access or KUBECONFIG.
+func clusterAccess(cluster, path string) (*rest.Config, error) {
 	if path == "" {
 		if config, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
 			return config, err
@@ -92,7 +92,7 @@ func accessOf(cluster, path string) (*rest.Config, error) {
 	return restConfig("the "+cluster+" cluster", path, "")
 }
 
-// isInCluster reports whether accessOf uses the pod's access.
+// isInCluster reports whether clusterAccess uses the pod's access.
 func isInCluster(path string) bool {
 	_, err := rest.InClusterConfig()
 	return path == "" && !errors.Is(err, rest.ErrNotInCluster)
@@ -113,16 +113,16 @@ func restConfig(cluster, path, context string) (*rest.Config, error) {
 			hint = fmt.Sprintf("; this command asks one cluster: give --kubeconfig %s, without %s=", rest, name)
 		}
 		return nil, fmt.Errorf("access to %s, kubeconfig %q: %w%s", cluster, path, isFile(path), hint)
-	case noContext(rules, context) != nil:
-		return nil, fmt.Errorf("access to %s: %w", cluster, noContext(rules, context))
+	case missingContextError(rules, context) != nil:
+		return nil, fmt.Errorf("access to %s: %w", cluster, missingContextError(rules, context))
 	case clientcmd.IsEmptyConfig(err) && path != "":
-		return nil, fmt.Errorf("access to %s: the kubeconfig %s names no cluster, or has no current context; its contexts: %s", cluster, path, listedContexts(rules))
+		return nil, fmt.Errorf("access to %s: the kubeconfig %s names no cluster, or has no current context; its contexts: %s", cluster, path, contextList(rules))
 	case clientcmd.IsEmptyConfig(err) && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "":
 		set := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 		if !slices.ContainsFunc(set, func(file string) bool { return isFile(file) == nil }) {
 			return nil, fmt.Errorf("access to %s: KUBECONFIG is %s, and there is no such file", cluster, strings.Join(set, ", "))
 		}
-		return nil, fmt.Errorf("access to %s: the kubeconfig of KUBECONFIG names no cluster, or has no current context; its contexts: %s", cluster, listedContexts(rules))
+		return nil, fmt.Errorf("access to %s: the kubeconfig of KUBECONFIG names no cluster, or has no current context; its contexts: %s", cluster, contextList(rules))
 	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("access to %s: there is no kubeconfig: set KUBECONFIG, or name one by --kubeconfig", cluster)
 	case path != "":
@@ -131,9 +131,9 @@ func restConfig(cluster, path, context string) (*rest.Config, error) {
 	return nil, fmt.Errorf("access to %s: %w", cluster, addresses.RedactError(err))
 }
 
-// noContext returns an error with the existing contexts if the wanted one (of a flag, or else the
-// current one) does not exist.
-func noContext(rules *clientcmd.ClientConfigLoadingRules, wanted string) error {
+// missingContextError returns an error with the existing contexts if the wanted one (of a flag, or
+// else the current one) does not exist.
+func missingContextError(rules *clientcmd.ClientConfigLoadingRules, wanted string) error {
 	config, err := rules.Load()
 	if err != nil {
 		return nil // another problem
@@ -143,12 +143,12 @@ func noContext(rules *clientcmd.ClientConfigLoadingRules, wanted string) error {
 		return nil
 	}
 	if wanted == "" {
-		return fmt.Errorf("the current context %q of the kubeconfig does not exist: run kubectl config use-context, or give --context; the contexts are %s", name, listedContexts(rules))
+		return fmt.Errorf("the current context %q of the kubeconfig does not exist: run kubectl config use-context, or give --context; the contexts are %s", name, contextList(rules))
 	}
-	return fmt.Errorf("there is no context %q%s; the contexts are %s", name, unknown.Hint(name, slices.Collect(maps.Keys(config.Contexts))), listedContexts(rules))
+	return fmt.Errorf("there is no context %q%s; the contexts are %s", name, unknown.Hint(name, slices.Collect(maps.Keys(config.Contexts))), contextList(rules))
 }
 
-func listedContexts(rules *clientcmd.ClientConfigLoadingRules) string {
+func contextList(rules *clientcmd.ClientConfigLoadingRules) string {
 	config, err := rules.Load()
 	if err != nil || len(config.Contexts) == 0 {
 		return "none"
@@ -156,9 +156,9 @@ func listedContexts(rules *clientcmd.ClientConfigLoadingRules) string {
 	return strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", ")
 }
 
-// holderOf names this process in leases: host, role and process id. The random suffix distinguishes
-// containers with equal host names and process ids.
-func holderOf(role string) string {
+// leaseHolder names this process in leases: host, role and process id. The random suffix
+// distinguishes containers with equal host names and process ids.
+func leaseHolder(role string) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown-host"

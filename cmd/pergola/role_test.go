@@ -16,12 +16,12 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// askedForLog is a variable that makes the test binary run a command line and print whether
+// envReportLogger is a variable that makes the test binary run a command line and print whether
 // controller-runtime has a logger. Only the first logger that is set counts.
-const askedForLog = "PERGOLA_TEST_ASKED_FOR_LOG"
+const envReportLogger = "PERGOLA_TEST_ASKED_FOR_LOG"
 
-func tellLog() {
-	code := program(newRoot(), os.Args[1:])
+func reportLogger() {
+	code := runProgram(newRoot(), os.Args[1:])
 	ctrllog.SetLogger(funcr.New(func(string, string) { fmt.Println("nobody has set it") }, funcr.Options{}))
 	ctrllog.Log.Info("asked")
 	os.Exit(code)
@@ -39,7 +39,7 @@ func TestLogOfControllerRuntime(t *testing.T) {
 		{"admission-controller", "--kubeconfig", none},
 	} {
 		cmd := exec.Command(self, args...)
-		cmd.Env = append(os.Environ(), askedForLog+"=1")
+		cmd.Env = append(os.Environ(), envReportLogger+"=1")
 		out, err := cmd.CombinedOutput()
 		assert.Error(t, err, args) // the kubeconfig does not exist
 		assert.NotContains(t, string(out), "nobody has set it", args)

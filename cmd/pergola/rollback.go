@@ -54,7 +54,7 @@ what was applied before the present one.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "PINNED: %s goes back to %s and stays there; nothing that is pushed is applied until\n  %s\n", args[0], commit, object.command("rollback", args[0], "--unpin"))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "PINNED: %s goes back to %s and stays there; nothing that is pushed is applied until\n  %s\n", args[0], commit, object.commandLine("rollback", args[0], "--unpin"))
 			return err
 		},
 	}
@@ -91,7 +91,7 @@ Landscape does: then it takes --on-seed.`,
 			}
 			for _, h := range before.Status.Held {
 				if approvedBy(h, args[1:], onSeed) {
-					fmt.Fprintf(cmd.OutOrStdout(), "  %s on %s, held because %s\n", printable(h.Object), printable(clusterText(h.Cluster)), oneLine(h.Reason, 1000))
+					fmt.Fprintf(cmd.OutOrStdout(), "  %s on %s, held because %s\n", printable(h.Object), printable(clusterLabel(h.Cluster)), oneLine(h.Reason, 1000))
 				}
 			}
 			text := "Approved; the operator applies %s again.\n"

@@ -39,7 +39,7 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		// Cobra calls only the nearest PersistentPreRun, so subcommands must not set one.
-		PersistentPreRun: withoutLog,
+		PersistentPreRun: discardControllerRuntimeLog,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
@@ -57,16 +57,16 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("no-color", false, "never colour the output (NO_COLOR does the same)")
 	root.PersistentFlags().Var(new(catalogueFolder), "catalogue", "folder of components to use instead of those in the program, e.g. components in a work tree")
-	evaluationFlags(root)
-	cacheFlags(root)
+	addEvaluationFlags(root)
+	addCacheFlags(root)
 	asking := []*cobra.Command{newValidate(), newExplain(), newWhy(), newFlow(), newHealth(), newHistory(), newTree()}
 	for _, cmd := range asking {
-		cmd.Annotations = map[string]string{readsOnly: "true"}
+		cmd.Annotations = map[string]string{annotationReadOnly: "true"}
 	}
 	// these can write files, too
 	asking = append(asking, newRender(), newDiff(), newGolden(), newBackup())
 	for _, cmd := range asking {
-		showLifeSign(cmd)
+		addActivityIndicator(cmd)
 	}
 	root.AddCommand(asking...)
 	root.AddCommand(
@@ -75,7 +75,7 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 		newOperator(), newGardenlet(), newAdmissionController(), newResourceManager(), newInstall(), newComment(), newHook(), newVersion(), newEvaluate(),
 	)
 	for _, cmd := range root.Commands() {
-		sayUsage(cmd)
+		explainArgumentErrors(cmd)
 	}
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
@@ -92,14 +92,14 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	return root
 }
 
-// sayUsage adds the expected arguments, the missing flags and the nearest landscape folder to
-// errors of all commands.
-func sayUsage(cmd *cobra.Command) {
+// explainArgumentErrors adds the expected arguments, the missing flags and the nearest landscape
+// folder to errors of all commands.
+func explainArgumentErrors(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
-		sayUsage(sub)
+		explainArgumentErrors(sub)
 	}
 	if run := cmd.RunE; run != nil {
-		cmd.RunE = func(cmd *cobra.Command, args []string) error { return landscapeFirst(cmd, args, run(cmd, args)) }
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return suggestLandscape(cmd, args, run(cmd, args)) }
 	}
 	check := cmd.Args
 	if check == nil && cmd.Runnable() {
@@ -107,11 +107,11 @@ func sayUsage(cmd *cobra.Command) {
 	}
 	if check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			err := emptyFlags(cmd)
+			err := checkEmptyFlags(cmd)
 			if err == nil {
 				if err = check(cmd, args); err != nil {
 					err = argumentError(cmd, args, check, err)
-				} else if err = missingFlags(cmd); err == nil {
+				} else if err = missingFlagsError(cmd); err == nil {
 					err = cmd.ValidateFlagGroups()
 				}
 			}
@@ -147,9 +147,9 @@ func argumentError(cmd *cobra.Command, args []string, check cobra.PositionalArgs
 	return err
 }
 
-// missingFlags returns an error with the missing required flags and their purpose; Cobra prints
-// only their names.
-func missingFlags(cmd *cobra.Command) error {
+// missingFlagsError returns an error with the missing required flags and their purpose; Cobra
+// prints only their names.
+func missingFlagsError(cmd *cobra.Command) error {
 	var missing []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if required := f.Annotations[cobra.BashCompOneRequiredFlag]; slices.Contains(required, "true") && !f.Changed {
@@ -165,9 +165,10 @@ func missingFlags(cmd *cobra.Command) error {
 	return errors.New(strings.Join(missing, ", ") + " are missing")
 }
 
-// emptyFlags rejects flags with an empty value: in --cluster "$CLUSTER" the variable may be unset,
-// and the command would affect all clusters. Templates start roles, and there empty is the default.
-func emptyFlags(cmd *cobra.Command) error {
+// checkEmptyFlags rejects flags with an empty value: in --cluster "$CLUSTER" the variable may be
+// unset, and the command would affect all clusters. Templates start roles, and there empty is the
+// default.
+func checkEmptyFlags(cmd *cobra.Command) error {
 	if cmd.Flags().Lookup(flagLogLevel) != nil {
 		return nil
 	}
@@ -184,23 +185,24 @@ func emptyFlags(cmd *cobra.Command) error {
 	return err
 }
 
-// colored reports whether a command writes to a terminal that supports colours.
-func colored(cmd *cobra.Command) bool {
-	return coloredTo(cmd, cmd.OutOrStdout())
+// isColored reports whether a command writes to a terminal that supports colours.
+func isColored(cmd *cobra.Command) bool {
+	return isColoredFor(cmd, cmd.OutOrStdout())
 }
 
-func coloredTo(cmd *cobra.Command, w io.Writer) bool {
+func isColoredFor(cmd *cobra.Command, w io.Writer) bool {
 	if off, _ := cmd.Flags().GetBool("no-color"); off || os.Getenv("NO_COLOR") != "" {
 		return false
 	}
 	return isTerminal(w)
 }
 
-func terminal(cmd *cobra.Command) bool { return isTerminal(cmd.OutOrStdout()) }
+func isTerminalOutput(cmd *cobra.Command) bool { return isTerminal(cmd.OutOrStdout()) }
 
-// widthOf returns the characters per line of a terminal; 0 if w is not one or its width is unknown.
-func widthOf(w io.Writer) int {
-	if o, ok := w.(lifeSignOutput); ok {
+// terminalWidth returns the characters per line of a terminal; 0 if w is not one or its width is
+// unknown.
+func terminalWidth(w io.Writer) int {
+	if o, ok := w.(activityOutput); ok {
 		w = o.Writer
 	}
 	if f, ok := w.(*os.File); ok && isTerminal(f) {
@@ -212,24 +214,24 @@ func widthOf(w io.Writer) int {
 }
 
 func isTerminal(w io.Writer) bool {
-	if o, ok := w.(lifeSignOutput); ok {
+	if o, ok := w.(activityOutput); ok {
 		w = o.Writer
 	}
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// outputFlag adds -o with its allowed values, which are checked before the command runs. JSON
+// addOutputFlag adds -o with its allowed values, which are checked before the command runs. JSON
 // output is watched, so that an error can replace a missing result.
-func outputFlag(cmd *cobra.Command, target *string, values ...string) {
-	cmd.Flags().StringVarP(target, "output", "o", values[0], "output format: "+strings.Join(values, ", ")+errorForm(values))
+func addOutputFlag(cmd *cobra.Command, target *string, values ...string) {
+	cmd.Flags().StringVarP(target, "output", "o", values[0], "output format: "+strings.Join(values, ", ")+errorFormatHelp(values))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		for _, v := range values {
 			if *target == v {
 				if v == formatJSON {
-					cmd.SetOut(&watched{Writer: cmd.OutOrStdout()})
+					cmd.SetOut(&resultWriter{Writer: cmd.OutOrStdout()})
 				}
 				if before != nil {
 					return before(cmd, args)
@@ -257,9 +259,9 @@ func (f *catalogueFolder) Set(dir string) error {
 	return nil
 }
 
-// catalogue returns the built-in catalogue, or the folder of the flag, with which changes of
+// catalogueFS returns the built-in catalogue, or the folder of the flag, with which changes of
 // components take effect without a new build.
-func catalogue(cmd *cobra.Command) fs.FS {
+func catalogueFS(cmd *cobra.Command) fs.FS {
 	if dir, _ := cmd.Flags().GetString("catalogue"); dir != "" {
 		return os.DirFS(dir)
 	}

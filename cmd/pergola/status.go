@@ -41,7 +41,7 @@ not valid. Exit code 2 says that a cluster does not answer.`,
   pergola status landscapes/local --watch`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, invalid, err := statusOf(cmd, args[0], access)
+			c, invalid, err := loadStatusConverger(cmd, args[0], access)
 			if revisions.IsMissing(err) {
 				return fmt.Errorf("%w; status takes the folder of a landscape. What is known of a Landscape in a cluster by its name shows pergola history %s", err, landscape.QuoteArgument(args[0]))
 			}
@@ -69,7 +69,7 @@ not valid. Exit code 2 says that a cluster does not answer.`,
 			return nil
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	addOutputFlag(cmd, &output, "text", "json")
 	cmd.Flags().BoolVar(&what.Live, "live", false, "judge the conditions now instead of showing those that were written last")
 	cmd.Flags().BoolVar(&what.Components, "components", false, "show the state of every bundle, too; it is judged now")
 	cmd.Flags().BoolVar(&watch, "watch", false, "print again whenever something changes, until Ctrl-C")
@@ -79,7 +79,7 @@ not valid. Exit code 2 says that a cluster does not answer.`,
 
 func printStatus(cmd *cobra.Command, s landscape.Status, output string) error {
 	if output == "text" {
-		status.Print(cmd.OutOrStdout(), s, colored(cmd))
+		status.Print(cmd.OutOrStdout(), s, isColored(cmd))
 		return nil
 	}
 	enc := json.NewEncoder(cmd.OutOrStdout())
@@ -91,7 +91,7 @@ func printStatus(cmd *cobra.Command, s landscape.Status, output string) error {
 func watchStatus(cmd *cobra.Command, c *landscape.Converger, what landscape.StatusOptions, output string) error {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()
-	redraw := terminal(cmd) && output == "text"
+	redraw := isTerminalOutput(cmd) && output == "text"
 	var last *landscape.Status
 	for {
 		s := c.Status(cmd.Context(), what)
@@ -100,7 +100,7 @@ func watchStatus(cmd *cobra.Command, c *landscape.Converger, what landscape.Stat
 		}
 		if redraw {
 			var b bytes.Buffer
-			status.Print(&b, s, colored(cmd))
+			status.Print(&b, s, isColored(cmd))
 			if last != nil {
 				fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 			}

@@ -25,10 +25,10 @@ users:
 func TestStatusOfAnInvalidLandscape(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
-	write(t, dir, "kubeconfig", unreachableKubeconfig)
+	writeFile(t, dir, "kubeconfig", unreachableKubeconfig)
 	t.Setenv("KUBECONFIG", filepath.Join(dir, "kubeconfig"))
 	replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  clusters: {runtime: {context: nowhere}, virtual: {context: nowhere}}\n  typo: 1\n")
-	write(t, dir, "broken.yaml", "a: b: c")
+	writeFile(t, dir, "broken.yaml", "a: b: c")
 
 	got := pergola(t, "status", dir)
 	assert.Equal(t, 2, got.code, "the cluster does not answer: %s", got.stderr)
@@ -41,7 +41,7 @@ func TestStatusOfAnInvalidLandscape(t *testing.T) {
 	assert.Equal(t, 2, got.code, got.stderr)
 	assert.Contains(t, decode[landscape.Status](t, got).Invalid, "not valid")
 
-	write(t, dir, "landscape.yaml", "a: [")
+	writeFile(t, dir, "landscape.yaml", "a: [")
 	got = pergola(t, "status", dir)
 	assert.Equal(t, 1, got.code)
 	assert.Empty(t, got.stdout)

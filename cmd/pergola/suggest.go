@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// instead gives advice for commands that other tools have.
-var instead = map[string]string{
+// commandAdvice gives advice for commands that other tools have.
+var commandAdvice = map[string]string{
 	"init":   "a landscape is a folder with landscape.yaml; docs/begin.md has the first files",
 	"create": "write a declaration into the landscape and run pergola apply",
 	"delete": "remove the declaration from the landscape, see docs/ownership.md; pergola apply --dry-run shows what that deletes",
@@ -40,7 +40,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	if better := suggest.Closest(name, names); len(meant) == 0 && better != "" {
 		meant = []string{better}
 	}
-	if hint := instead[name]; hint != "" {
+	if hint := commandAdvice[name]; hint != "" {
 		return fmt.Errorf("%s: %s", text, hint)
 	}
 	if len(meant) > 0 {
@@ -49,9 +49,9 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return fmt.Errorf("%s; pergola --help lists the commands", text)
 }
 
-// flagForms describe the values of a flag by pflag type, because pflag returns the errors of the
-// parsers.
-var flagForms = map[string]string{
+// flagValueForms describe the values of a flag by pflag type, because pflag returns the errors of
+// the parsers.
+var flagValueForms = map[string]string{
 	"bool": "true or false; alone it means true", "duration": "a time with its unit, such as 30s, 5m or 1h30m",
 	"int": "a whole number", "int32": "a whole number", "int64": "a whole number", "uint": "a whole number from 0",
 }
@@ -64,7 +64,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	help := "; " + cmd.CommandPath() + " --help lists the flags"
 	if wrong, is := errors.AsType[*pflag.InvalidValueError](err); is {
-		if want := flagForms[wrong.GetFlag().Value.Type()]; want != "" {
+		if want := flagValueForms[wrong.GetFlag().Value.Type()]; want != "" {
 			return fmt.Errorf("--%s %q: want %s", wrong.GetFlag().Name, wrong.GetValue(), want)
 		}
 	}
@@ -88,9 +88,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w%s", err, help)
 }
 
-// landscapeFirst adds the nearest landscape to an error about a folder that is not one: another
+// suggestLandscape adds the nearest landscape to an error about a folder that is not one: another
 // argument, or a folder above or below.
-func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
+func suggestLandscape(cmd *cobra.Command, args []string, err error) error {
 	missing, is := errors.AsType[*landscapes.NoLandscapeError](err)
 	if !is {
 		return err
@@ -104,14 +104,14 @@ func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
 	}
 	for parent := filepath.Dir(dir); parent != filepath.Dir(parent); parent = filepath.Dir(parent) {
 		if isLandscape(parent) {
-			return fmt.Errorf("%w; the folder above is one: %s", err, shownPath(parent))
+			return fmt.Errorf("%w; the folder above is one: %s", err, shortPath(parent))
 		}
 	}
 	var near []string
 	for _, pattern := range []string{filepath.Join(dir, "*"), filepath.Join(filepath.Dir(dir), "*"), "*", filepath.Join("landscapes", "*")} {
-		found, _ := filepath.Glob(filepath.Join(pattern, revisions.File))
+		found, _ := filepath.Glob(filepath.Join(pattern, revisions.LandscapeFile))
 		for _, file := range found {
-			if folder := shownPath(filepath.Dir(file)); !slices.Contains(near, folder) && len(near) < unknown.MaxListed {
+			if folder := shortPath(filepath.Dir(file)); !slices.Contains(near, folder) && len(near) < unknown.MaxListed {
 				near = append(near, folder)
 			}
 		}
@@ -119,19 +119,19 @@ func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
 	if len(near) == 0 {
 		return err
 	}
-	if better := suggest.Closest(shownPath(dir), near); better != "" {
+	if better := suggest.Closest(shortPath(dir), near); better != "" {
 		return fmt.Errorf("%w; did you mean %s?", err, better)
 	}
 	return fmt.Errorf("%w; landscapes near it: %s", err, strings.Join(near, ", "))
 }
 
 func isLandscape(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, revisions.File))
+	info, err := os.Stat(filepath.Join(dir, revisions.LandscapeFile))
 	return err == nil && info.Mode().IsRegular()
 }
 
-// shownPath returns a path relative to the working directory if that is shorter.
-func shownPath(dir string) string {
+// shortPath returns a path relative to the working directory if that is shorter.
+func shortPath(dir string) string {
 	here, err := os.Getwd()
 	if err != nil {
 		return dir

@@ -35,7 +35,7 @@ printed.`,
 				return err
 			}
 			var until time.Time
-			text := "until " + object.command("resume", args[0])
+			text := "until " + object.commandLine("resume", args[0])
 			if duration > 0 {
 				until = time.Now().Add(duration)
 				// the format that all other commands print
@@ -48,7 +48,7 @@ printed.`,
 			if err := handle.Suspend(cmd.Context(), reason, until); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Suspended %s %s.%s\n", args[0], text, replaced(former, time.Now()))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Suspended %s %s.%s\n", args[0], text, replacedSuspensionText(former, time.Now()))
 			return err
 		},
 	}
@@ -58,8 +58,9 @@ printed.`,
 	return cmd
 }
 
-// replaced describes the suspension that a new one replaces, so that it can be restored.
-func replaced(l *landscapev1alpha1.Landscape, now time.Time) string {
+// replacedSuspensionText describes the suspension that a new one replaces, so that it can be
+// restored.
+func replacedSuspensionText(l *landscapev1alpha1.Landscape, now time.Time) string {
 	s := l.Spec.Suspension
 	switch {
 	case !l.Spec.Suspend || s != nil && s.Until != nil && !now.Before(s.Until.Time):

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// operatorLook is how often --follow checks that the operator still runs.
-const operatorLook = 10 * time.Second
+// operatorCheckInterval is how often --follow checks that the operator still runs.
+const operatorCheckInterval = 10 * time.Second
 
 // operatorWatch detects that no operator would execute a requested sync.
 type operatorWatch struct {
@@ -26,18 +26,18 @@ type operatorWatch struct {
 	clock  clock.PassiveClock
 }
 
-// look returns a finding if no operator runs. Without permission to read its Lease this is unknown,
-// and the command continues.
-func (w *operatorWatch) look(ctx context.Context) error {
+// check returns a finding if no operator runs. Without permission to read its Lease this is
+// unknown, and the command continues.
+func (w *operatorWatch) check(ctx context.Context) error {
 	silence, err := w.handle.StaleOperator(ctx)
 	if err != nil || silence == nil {
 		return nil
 	}
-	return commands.Finding{Err: fmt.Errorf("%s. The sync was asked for, and begins when one runs: %s", noOperator(silence, w.clock.Now()), landscape.StartOperatorHint(w.object.kubectl()))}
+	return commands.Finding{Err: fmt.Errorf("%s. The sync was asked for, and begins when one runs: %s", noOperatorText(silence, w.clock.Now()), landscape.StartOperatorHint(w.object.kubectl()))}
 }
 
-// noOperator says since when no operator runs.
-func noOperator(silence *landscape.StaleRole, now time.Time) string {
+// noOperatorText says since when no operator runs.
+func noOperatorText(silence *landscape.StaleRole, now time.Time) string {
 	return "no operator runs: " + silence.Text(now)
 }
 
@@ -67,10 +67,10 @@ operator runs: what was asked for is done when one does.`,
 				return err
 			}
 			running := &operatorWatch{object: &object, handle: handle, clock: clock.RealClock{}}
-			if err := running.look(cmd.Context()); err != nil || !follow {
+			if err := running.check(cmd.Context()); err != nil || !follow {
 				return err
 			}
-			over, look := time.NewTimer(timeout), time.NewTicker(operatorLook)
+			over, look := time.NewTimer(timeout), time.NewTicker(operatorCheckInterval)
 			defer over.Stop()
 			defer look.Stop()
 			landscapeKey := object.key(args[0]).String()
@@ -86,11 +86,11 @@ operator runs: what was asked for is done when one does.`,
 							return err
 						}
 					} else if p.Err == "" {
-						fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", p.Time.Local().Format(time.TimeOnly), p.Phase, printable(object.reachable(p.Message, landscapeKey)))
+						fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", p.Time.Local().Format(time.TimeOnly), p.Phase, printable(object.withCommandFlags(p.Message, landscapeKey)))
 					}
 					switch {
 					case p.Err != "":
-						return commands.Finding{Err: errors.New(printableLines(object.reachable(p.Err, landscapeKey)))}
+						return commands.Finding{Err: errors.New(printableLines(object.withCommandFlags(p.Err, landscapeKey)))}
 					case p.Done && p.Phase == receiver.PhaseHeld && output != formatJSON:
 						// otherwise the line suffices
 						if l, err := handle.Get(cmd.Context()); err == nil {
@@ -103,7 +103,7 @@ operator runs: what was asked for is done when one does.`,
 						return nil
 					}
 				case <-look.C:
-					if err := running.look(cmd.Context()); err != nil {
+					if err := running.check(cmd.Context()); err != nil {
 						return err
 					}
 				case <-over.C:
@@ -112,7 +112,7 @@ operator runs: what was asked for is done when one does.`,
 			}
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	addOutputFlag(cmd, &output, "text", "json")
 	cmd.Flags().BoolVar(&follow, "follow", true, "show what the operator does until it is done")
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Minute, "how long to follow")
 	object.add(cmd)

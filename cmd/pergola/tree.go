@@ -41,13 +41,13 @@ has none itself.`,
 				return err
 			}
 			if len(owners) == 0 {
-				where := noInventories(args, object.otherContexts())
+				where := noInventoriesText(args, object.otherContexts())
 				if len(args) > 0 {
 					return commands.Finding{Err: errors.New(where)}
 				}
 				fmt.Fprintln(cmd.ErrOrStderr(), "Note: "+where)
 			}
-			shown, err := treeOf(owners, args)
+			shown, err := selectOwner(owners, args)
 			if err != nil {
 				return err
 			}
@@ -59,13 +59,13 @@ has none itself.`,
 			return printTree(cmd.OutOrStdout(), shown, time.Now())
 		},
 	}
-	outputFlag(cmd, &output, "text", "json")
+	addOutputFlag(cmd, &output, "text", "json")
 	object.add(cmd)
 	return cmd
 }
 
-// treeOf selects one owner, if args name one. A name without a kind is that of a landscape.
-func treeOf(owners []operator.TreeOwner, args []string) ([]operator.TreeOwner, error) {
+// selectOwner selects one owner, if args name one. A name without a kind is that of a landscape.
+func selectOwner(owners []operator.TreeOwner, args []string) ([]operator.TreeOwner, error) {
 	if len(args) == 0 {
 		return owners, nil
 	}
@@ -82,8 +82,8 @@ func treeOf(owners []operator.TreeOwner, args []string) ([]operator.TreeOwner, e
 		args[0], strings.Join(names, ", "))}
 }
 
-// noInventories says which clusters have inventories. The virtual garden has none.
-func noInventories(args, contexts []string) string {
+// noInventoriesText says which clusters have inventories. The virtual garden has none.
+func noInventoriesText(args, contexts []string) string {
 	who := "nobody"
 	if len(args) > 0 {
 		who = fmt.Sprintf("neither %q nor anybody else", args[0])
@@ -95,8 +95,8 @@ func noInventories(args, contexts []string) string {
 	return text
 }
 
-// unkept returns a note if an owner is no longer reconciled.
-func unkept(o operator.TreeOwner, now time.Time) string {
+// notReconciledText returns a note if an owner is no longer reconciled.
+func notReconciledText(o operator.TreeOwner, now time.Time) string {
 	if o.Silence == nil {
 		return ""
 	}
@@ -106,7 +106,7 @@ func unkept(o operator.TreeOwner, now time.Time) string {
 func printTree(w io.Writer, owners []operator.TreeOwner, now time.Time) error {
 	total := 0
 	for _, o := range owners {
-		fmt.Fprintln(w, printable(o.Owner+unkept(o, now)))
+		fmt.Fprintln(w, printable(o.Owner+notReconciledText(o, now)))
 		for i, b := range o.Bundles {
 			here, below := "├─ ", "│  "
 			if i == len(o.Bundles)-1 {
@@ -119,7 +119,7 @@ func printTree(w io.Writer, owners []operator.TreeOwner, now time.Time) error {
 			total += printTreeObjects(w, below, b.Objects)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s\n", counted(total, "object"))
+	_, err := fmt.Fprintf(w, "%s\n", countText(total, "object"))
 	return err
 }
 

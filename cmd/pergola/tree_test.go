@@ -15,38 +15,38 @@ import (
 	"github.com/pergola-dev/pergola/controllers/operator"
 )
 
-// TestTreeOf: the name of a landscape suffices, as for all other commands.
-func TestTreeOf(t *testing.T) {
+// TestSelectOwner: the name of a landscape suffices, as for all other commands.
+func TestSelectOwner(t *testing.T) {
 	owners := []operator.TreeOwner{{Owner: "garden.production"}, {Owner: "landscape.production"}, {Owner: "seed.a"}}
 	for name, want := range map[string]string{"production": "landscape.production", "landscape.production": "landscape.production", "garden.production": "garden.production", "seed.a": "seed.a"} {
-		shown, err := treeOf(owners, []string{name})
+		shown, err := selectOwner(owners, []string{name})
 		require.NoError(t, err, name)
 		assert.Equal(t, []operator.TreeOwner{{Owner: want}}, shown, name)
 	}
-	shown, err := treeOf(owners, nil)
+	shown, err := selectOwner(owners, nil)
 	require.NoError(t, err)
 	assert.Equal(t, owners, shown)
-	_, err = treeOf(owners, []string{"a"})
+	_, err = selectOwner(owners, []string{"a"})
 	assert.EqualError(t, err, `"a" has no inventory in this cluster; there are those of garden.production, landscape.production, seed.a. `+
 		"Those of a Seed and its Shoots are in the seed, all others in the runtime cluster")
 	assert.ErrorAs(t, err, new(commands.Finding))
 }
 
-// TestTreeSaysWhereInventoriesAre: for the virtual garden, which has no inventories, the message
+// TestTreeReportsInventoryClusters: for the virtual garden, which has no inventories, the message
 // names the clusters that have them.
-func TestTreeSaysWhereInventoriesAre(t *testing.T) {
+func TestTreeReportsInventoryClusters(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\ncurrent-context: seed\ncontexts:\n- {name: virtual, context: {}}\n- {name: runtime, context: {}}\n- {name: seed, context: {}}\n"), 0o600))
 	flags := &objectFlags{kubeconfig: kubeconfig, context: "virtual"}
 	assert.Equal(t, `neither "local" nor anybody else has an inventory in this cluster: those of a Seed and its Shoots are in the seed, all others in the `+
-		"runtime cluster, also of what is in the virtual garden; other contexts of the kubeconfig are runtime, seed (--context)", noInventories([]string{"local"}, flags.otherContexts()))
+		"runtime cluster, also of what is in the virtual garden; other contexts of the kubeconfig are runtime, seed (--context)", noInventoriesText([]string{"local"}, flags.otherContexts()))
 	flags.context = ""
 	assert.Equal(t, []string{"runtime", "virtual"}, flags.otherContexts())
 	assert.Empty(t, (&objectFlags{kubeconfig: "/nowhere"}).otherContexts())
-	assert.Contains(t, noInventories(nil, nil), "nobody has an inventory in this cluster")
+	assert.Contains(t, noInventoriesText(nil, nil), "nobody has an inventory in this cluster")
 }
 
-func TestTreeSaysWhoIsNotReconciledAnyMore(t *testing.T) {
+func TestTreeReportsStaleOwners(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	since := now.Add(-5 * time.Minute)
 	var b strings.Builder
@@ -54,8 +54,8 @@ func TestTreeSaysWhoIsNotReconciledAnyMore(t *testing.T) {
 	assert.Equal(t, "garden.g\nseed.one  (nobody reconciles it: g-1 renewed its lease garden/x last 5m ago)\n0 objects\n", b.String())
 }
 
-// TestTreeSaysWhoHasAnObject: an object that another owner has is not counted twice.
-func TestTreeSaysWhoHasAnObject(t *testing.T) {
+// TestTreeReportsOtherOwners: an object that another owner has is not counted twice.
+func TestTreeReportsOtherOwners(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: "landscape.one", Bundles: []operator.TreeBundle{{Name: "declarations", Cluster: "runtime", Objects: []operator.TreeObject{
 		{Object: "ConfigMap a/b", Source: "b.yaml:1", OwnedBy: "landscape.two"}, {Object: "ConfigMap a/c", AlsoOf: []string{"landscape.two"}}}}}}}, time.Time{}))

@@ -21,21 +21,21 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-type validation struct {
-	cmd         *cobra.Command
-	output, old string
-	// from is the revision to compare landscapes with.
-	from   string
-	strict bool
-	// several reports whether more than one path was given.
-	several bool
-	opts    landscapes.Options
+type validateCommand struct {
+	cmd             *cobra.Command
+	output, oldFile string
+	// fromRevision is the revision to compare landscapes with.
+	fromRevision string
+	strict       bool
+	// hasSeveralPaths reports whether more than one path was given.
+	hasSeveralPaths bool
+	opts            landscapes.Options
 	// stdin is the content of standard input, for the source lines of findings.
 	stdin []byte
 }
 
 func newValidate() *cobra.Command {
-	v := &validation{}
+	v := &validateCommand{}
 	cmd := &cobra.Command{
 		Use: "validate PATH…",
 		// The names of similar commands in other tools.
@@ -63,7 +63,7 @@ PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON o
 			if err != nil {
 				return err
 			}
-			if err := report.Write(cmd.OutOrStdout(), all, report.Options{Format: v.output, ReadSource: v.source, Colored: colored(cmd), DocumentationHint: true, Version: version}); err != nil {
+			if err := report.Write(cmd.OutOrStdout(), all, report.Options{Format: v.output, ReadSource: v.readSource, Colored: isColored(cmd), DocumentationHint: true, Version: version}); err != nil {
 				return err
 			}
 			if schemas.HasErrors(all) {
@@ -72,20 +72,20 @@ PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON o
 			return nil
 		},
 	}
-	outputFlag(cmd, &v.output, report.Formats()...)
-	cmd.Flags().StringVar(&v.old, "old", "", "file with the manifests before the change: adds the rules of updates and deletions")
-	cmd.Flags().StringVar(&v.from, "from", "", "Git revision before the change: adds the rules of updates and deletions (landscape folders)")
+	addOutputFlag(cmd, &v.output, report.Formats()...)
+	cmd.Flags().StringVar(&v.oldFile, "old", "", "file with the manifests before the change: adds the rules of updates and deletions")
+	cmd.Flags().StringVar(&v.fromRevision, "from", "", "Git revision before the change: adds the rules of updates and deletions (landscape folders)")
 	cmd.Flags().BoolVar(&v.strict, "strict", false, "make errors of warnings")
 	return cmd
 }
 
 // findings returns the findings of all paths, sorted.
-func (v *validation) findings(paths []string) ([]schemas.Violation, error) {
+func (v *validateCommand) findings(paths []string) ([]schemas.Violation, error) {
 	var all []schemas.Violation
-	err := withOptions(v.cmd, func(opts landscapes.Options) error {
-		v.opts, v.several = opts, len(paths) > 1
+	err := withLandscapeOptions(v.cmd, func(opts landscapes.Options) error {
+		v.opts, v.hasSeveralPaths = opts, len(paths) > 1
 		for _, path := range paths {
-			found, err := v.path(path)
+			found, err := v.validatePath(path)
 			if err != nil {
 				return err
 			}
@@ -107,8 +107,8 @@ func (v *validation) findings(paths []string) ([]schemas.Violation, error) {
 
 const stdinName = "<stdin>"
 
-// source reads the file of a finding.
-func (v *validation) source(file string) ([]byte, error) {
+// readSource reads the file of a finding.
+func (v *validateCommand) readSource(file string) ([]byte, error) {
 	if file == stdinName {
 		return v.stdin, nil
 	}
@@ -119,17 +119,17 @@ func (v *validation) source(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// verdict returns the settings to judge manifest files.
-func (v *validation) verdict() manifest.Verdict {
-	return manifest.Verdict{Options: v.opts, Old: v.old, Several: v.several, Report: reader(v.cmd).Report}
+// manifestChecker returns the settings to judge manifest files.
+func (v *validateCommand) manifestChecker() manifest.Checker {
+	return manifest.Checker{Options: v.opts, OldFile: v.oldFile, HasOtherFiles: v.hasSeveralPaths, Report: newReader(v.cmd).Report}
 }
 
-func (v *validation) path(path string) (_ []schemas.Violation, err error) {
+func (v *validateCommand) validatePath(path string) (_ []schemas.Violation, err error) {
 	if path == "-" {
-		if v.stdin, err = manifest.Read(v.cmd.InOrStdin()); err != nil {
+		if v.stdin, err = manifest.ReadLimited(v.cmd.InOrStdin()); err != nil {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
-		return v.verdict().Findings(v.cmd.Context(), stdinName, v.stdin)
+		return v.manifestChecker().Findings(v.cmd.Context(), stdinName, v.stdin)
 	}
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -139,27 +139,27 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		if v.from != "" {
+		if v.fromRevision != "" {
 			return nil, errors.New("--from goes with a landscape folder; a manifest is compared with another file: --old FILE")
 		}
-		data, err := manifest.ReadFile(path)
+		data, err := manifest.ReadFileLimited(path)
 		if err != nil {
 			return nil, err
 		}
-		return v.verdict().Findings(v.cmd.Context(), path, data)
+		return v.manifestChecker().Findings(v.cmd.Context(), path, data)
 	}
-	if v.old != "" {
+	if v.oldFile != "" {
 		return nil, errors.New("--old goes with a single manifest; a landscape folder is compared with a Git revision: --from REV")
 	}
 	opts := v.opts
-	opts.ResultCache = keptFor(v.cmd, path)
+	opts.ResultCache = validationStore(v.cmd, path)
 	l, violations, err := landscapes.Load(v.cmd.Context(), path, opts)
 	if err != nil {
 		return nil, err
 	}
 	violations = append(violations, l.CheckSops()...)
-	v.noteEncrypted(l, violations)
-	leftOut, err := revisions.Ignored(l)
+	v.reportEncrypted(l, violations)
+	leftOut, err := revisions.IgnoredFiles(l)
 	if err != nil {
 		return nil, err
 	}
@@ -167,15 +167,15 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	for i := range l.Declarations {
 		violations = append(violations, synced.Check(&l.Declarations[i])...)
 	}
-	read := reader(v.cmd)
-	if v.from == "" {
+	read := newReader(v.cmd)
+	if v.fromRevision == "" {
 		return read.FindingsSince(v.cmd.Context(), l, nil, violations)
 	}
 	repo, err := source.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	former, err := comparison.Comparison{Reader: read, Repo: repo, Dir: path, From: v.from}.Base(v.cmd.Context())
+	former, err := comparison.Comparison{Reader: read, Repo: repo, Dir: path, From: v.fromRevision}.ReadBase(v.cmd.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -183,15 +183,15 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !former.Missing {
-		found = append(found, preview.Weakened(former.Landscape, l)...)
+	if !former.IsMissing {
+		found = append(found, preview.ProtectionFindings(former.Landscape, l)...)
 	}
 	return append(found, preview.LateOperations(former.Landscape, l, time.Now())...), nil
 }
 
-// noteEncrypted prints how many Secrets no key decrypts: without a key, changed or moved encrypted
-// values are not found.
-func (v *validation) noteEncrypted(l *landscapes.Landscape, found []schemas.Violation) {
+// reportEncrypted prints how many Secrets no key decrypts: without a key, changed or moved
+// encrypted values are not found.
+func (v *validateCommand) reportEncrypted(l *landscapes.Landscape, found []schemas.Violation) {
 	n := len(landscape.UndecryptableSecrets(l))
 	if n == 0 || slices.ContainsFunc(found, func(v schemas.Violation) bool { return v.Rule == "landscape/sops" }) {
 		return // the findings already say what is wrong with them

@@ -21,7 +21,7 @@ func TestValidateAsksNoRegistry(t *testing.T) {
 	for _, name := range []string{"golden", "projects", "seeds"} {
 		require.NoError(t, os.RemoveAll(filepath.Join(dir, name)))
 	}
-	write(t, dir, "garden/watcher.yaml", fmt.Sprintf(`apiVersion: operator.gardener.cloud/v1alpha1
+	writeFile(t, dir, "garden/watcher.yaml", fmt.Sprintf(`apiVersion: operator.gardener.cloud/v1alpha1
 kind: Extension
 metadata: {name: watcher}
 spec:

@@ -14,9 +14,9 @@ import (
 
 const brokenSeed = "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata:\n  name: a\nspec:\n  provider:\n    type: local\n    regoin: x\n"
 
-// warnedSeed has a field without a value, which the API drops.
-func warnedSeed(t *testing.T) string {
-	return strings.Replace(local(t, "seeds/local.yaml"), "\nspec:\n", "\nspec:\n  taints:\n", 1)
+// seedWithNullField has a field without a value, which the API drops.
+func seedWithNullField(t *testing.T) string {
+	return strings.Replace(readDemoFile(t, "seeds/local.yaml"), "\nspec:\n", "\nspec:\n  taints:\n", 1)
 }
 
 func TestValidate(t *testing.T) {
@@ -26,8 +26,8 @@ func TestValidate(t *testing.T) {
 	smallLandscape(t, bad)
 	replaceIn(t, bad, "seed.yaml", "    region: local\n", "    regoin: local\n")
 	replaceIn(t, bad, "project.yaml", "namespace: garden-local", "namespace: 7")
-	write(t, bad, "broken.yaml", "a: [\n")
-	write(t, dir, "no-landscape/x.yaml", "")
+	writeFile(t, bad, "broken.yaml", "a: [\n")
+	writeFile(t, dir, "no-landscape/x.yaml", "")
 
 	tests := map[string]struct {
 		stdin          string
@@ -38,7 +38,7 @@ func TestValidate(t *testing.T) {
 		"folder":                    {args: []string{dir}, code: 0, stdout: []string{"Valid: no findings.\n"}},
 		"file":                      {args: []string{filepath.Join(dir, "seed.yaml")}, code: 0, stdout: []string{"Valid: no findings.\n"}},
 		"several":                   {args: []string{filepath.Join(dir, "seed.yaml"), dir}, code: 0, stdout: []string{"Valid: no findings.\n"}},
-		"standard input":            {stdin: local(t, "seeds/local.yaml"), args: []string{"-"}, code: 0, stdout: []string{"Valid: no findings.\n"}},
+		"standard input":            {stdin: readDemoFile(t, "seeds/local.yaml"), args: []string{"-"}, code: 0, stdout: []string{"Valid: no findings.\n"}},
 		"JSON of nothing is a list": {args: []string{dir, "-o", "json"}, code: 0, stdout: []string{"[]\n"}},
 		"GitHub, nothing":           {args: []string{dir, "-o", "github"}, code: 0},
 		"invalid folder: everything at once": {args: []string{bad}, code: 1, stdout: []string{
@@ -49,8 +49,8 @@ func TestValidate(t *testing.T) {
 		"GitHub":                 {stdin: brokenSeed, args: []string{"-", "-o", "github"}, code: 1, stdout: []string{`::error file=<stdin>,line=8,col=5,title=Seed a%3A structure::spec.provider.regoin: the field "regoin" does not exist`}},
 		"source line":            {stdin: brokenSeed, args: []string{"-"}, code: 1, stdout: []string{"    8 | ", "      |     ^\nNot valid: "}},
 		"SARIF":                  {stdin: brokenSeed, args: []string{"-", "-o", "sarif"}, code: 1, stdout: []string{`"version": "2.1.0"`, `"startLine": 8`, `"ruleId": "structure"`}},
-		"a warning passes":       {stdin: warnedSeed(t), args: []string{"-"}, code: 0, stdout: []string{"Valid: 1 warning in 1 file."}},
-		"not when strict":        {stdin: warnedSeed(t), args: []string{"-", "--strict"}, code: 1, stdout: []string{"Not valid: 1 error in 1 file."}},
+		"a warning passes":       {stdin: seedWithNullField(t), args: []string{"-"}, code: 0, stdout: []string{"Valid: 1 warning in 1 file."}},
+		"not when strict":        {stdin: seedWithNullField(t), args: []string{"-", "--strict"}, code: 1, stdout: []string{"Not valid: 1 error in 1 file."}},
 		"nothing at all":         {stdin: "", args: []string{"-"}, code: 1, stdout: []string{"<stdin>: error: holds no declaration"}},
 		"missing path":           {args: []string{filepath.Join(dir, "nope")}, code: 2, stderr: []string{"Error: no such file or directory: ", "nope; give a landscape folder, a manifest, or - for standard input"}},
 		"no landscape":           {args: []string{filepath.Join(dir, "no-landscape")}, code: 2, stderr: []string{"is no landscape: it has no file landscape.yaml"}},
@@ -87,9 +87,9 @@ func TestValidateLandscape(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
 	replaceIn(t, dir, "landscape.yaml", "  catalogue:", "  components:\n    seed:\n      systm: {enabled: false}\n  images:\n  - name: etcd-driud\n    tag: v1\n  facts: facts.txt\n  catalogue:")
-	write(t, dir, "facts.txt", "seed loca: {}\n")
-	write(t, dir, "components/seed/etcd-druid/kustomization.yaml", "patches:\n- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: etcd-druid}, spec: {replicas: 2}}'\n- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: etcd-driud}}'\n")
-	write(t, dir, "other.yaml", strings.Replace(local(t, "seeds/local.yaml"), "name: local", "name: runtime", 1))
+	writeFile(t, dir, "facts.txt", "seed loca: {}\n")
+	writeFile(t, dir, "components/seed/etcd-druid/kustomization.yaml", "patches:\n- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: etcd-druid}, spec: {replicas: 2}}'\n- patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: etcd-driud}}'\n")
+	writeFile(t, dir, "other.yaml", strings.Replace(readDemoFile(t, "seeds/local.yaml"), "name: local", "name: runtime", 1))
 	replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
 	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	want := []string{
@@ -134,8 +134,8 @@ func TestValidateJSON(t *testing.T) {
 func TestValidateOld(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
-	write(t, dir, "before.yaml", local(t, "projects/local/project.yaml"))
-	write(t, dir, "broken.yaml", "a: [\n")
+	writeFile(t, dir, "before.yaml", readDemoFile(t, "projects/local/project.yaml"))
+	writeFile(t, dir, "broken.yaml", "a: [\n")
 	project := filepath.Join(dir, "project.yaml")
 	assert.Equal(t, 0, pergola(t, "validate", project, "--old", filepath.Join(dir, "before.yaml")).code)
 	o := pergola(t, "validate", project, "--old", filepath.Join(dir, "broken.yaml"))
@@ -171,7 +171,7 @@ func TestValidateFrom(t *testing.T) {
 	assert.Contains(t, o.stdout, filepath.Join(dir, "landscape.yaml")+": "+held+"put project.yaml back", "no place is in a file that is gone")
 	assert.NotContains(t, o.stdout, "without its confirmation", "nobody can annotate what is not there")
 	assert.Equal(t, 1, pergola(t, "validate", dir, "--from", "HEAD", "--strict").code)
-	write(t, dir, "project.yaml", string(project))
+	writeFile(t, dir, "project.yaml", string(project))
 	replaceIn(t, dir, "project.yaml", "  name: local", "  annotations: {confirmation.gardener.cloud/deletion: \"true\"}\n  name: local")
 	commit()
 	require.NoError(t, os.Remove(filepath.Join(dir, "project.yaml")))
@@ -183,15 +183,15 @@ func TestValidateFrom(t *testing.T) {
 	}
 }
 
-// TestValidateUnread: the content of an unreadable file is unknown, so nothing counts as removed or
-// missing.
-func TestValidateUnread(t *testing.T) {
-	dir, _ := withShoot(t)
+// TestValidateUnreadableFile: the content of an unreadable file is unknown, so nothing counts as
+// removed or missing.
+func TestValidateUnreadableFile(t *testing.T) {
+	dir, _ := repositoryWithShoot(t)
 	for file, first := range map[string]string{"garden.yaml": "spec:", "gardensecrets.yaml": "metadata:", "seed.yaml": "spec:", "project.yaml": "spec:", "profile.yaml": "spec:"} {
 		t.Run(file, func(t *testing.T) {
 			before, err := os.ReadFile(filepath.Join(dir, file))
 			require.NoError(t, err)
-			defer write(t, dir, file, string(before))
+			defer writeFile(t, dir, file, string(before))
 			replaceIn(t, dir, file, first, strings.TrimSuffix(first, ":")+"\n")
 			o := pergola(t, "validate", dir, "--from", "HEAD")
 			assert.Equal(t, 1, o.code)
@@ -210,8 +210,8 @@ func TestValidateUnread(t *testing.T) {
 // TestValidateRemoval: objects that only --old has are removed.
 func TestValidateRemoval(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "old.yaml", local(t, "projects/local/project.yaml")+"---\n"+local(t, "seeds/local.yaml"))
-	write(t, dir, "new.yaml", local(t, "seeds/local.yaml"))
+	writeFile(t, dir, "old.yaml", readDemoFile(t, "projects/local/project.yaml")+"---\n"+readDemoFile(t, "seeds/local.yaml"))
+	writeFile(t, dir, "new.yaml", readDemoFile(t, "seeds/local.yaml"))
 	o := pergola(t, "validate", filepath.Join(dir, "new.yaml"), "--old", filepath.Join(dir, "old.yaml"))
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stdout, "Project local: metadata.annotations[confirmation.gardener.cloud/deletion]: ")

@@ -18,8 +18,8 @@ const version = components.Version
 // commit is the commit of the build; the linker sets it (hack/build.sh, deploy/Dockerfile).
 var commit string
 
-// versions describe how the program was built.
-type versions struct {
+// buildVersions describe how the program was built.
+type buildVersions struct {
 	Version   string `json:"version"`
 	Commit    string `json:"commit"`
 	Go        string `json:"go"`
@@ -41,16 +41,16 @@ the files differed from it, and is unknown where the program was built outside o
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return printVersion(cmd, output) },
 	}
-	outputFlag(cmd, &output, "text", formatJSON)
+	addOutputFlag(cmd, &output, "text", formatJSON)
 	return cmd
 }
 
 func printVersion(cmd *cobra.Command, output string) error {
-	gardener, err := render.GardenerVersion(catalogue(cmd))
+	gardener, err := render.GardenerVersion(catalogueFS(cmd))
 	if err != nil {
 		return err
 	}
-	v := versions{version, builtFrom(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, components.Version, cmp.Or(gardener, "unknown")}
+	v := buildVersions{version, buildCommit(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, components.Version, cmp.Or(gardener, "unknown")}
 	if output == formatJSON {
 		return printJSON(cmd, v)
 	}
@@ -59,8 +59,8 @@ func printVersion(cmd *cobra.Command, output string) error {
 	return err
 }
 
-// builtFrom returns the commit that the linker set, or that Go recorded.
-func builtFrom() string {
+// buildCommit returns the commit that the linker set, or that Go recorded.
+func buildCommit() string {
 	if commit != "" {
 		return commit
 	}

@@ -16,7 +16,7 @@ import (
 
 // watch applies, repairs drift and follows the files until it is interrupted, which is its regular
 // end once the landscape was applied. If another process applies the landscape, it ends at once.
-func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error {
+func (a *applyCommand) watch(c *landscape.Converger, l *landscapes.Landscape) error {
 	stderr := a.cmd.ErrOrStderr()
 	var first error
 	began := false
@@ -37,7 +37,7 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 				return nil, err
 			}
 			l = next
-			a.announce("The files have changed: applying", l)
+			a.printRevision("The files have changed: applying", l)
 			return c, nil
 		},
 		Apply: func(ctx context.Context, c *landscape.Converger, attempt int) (time.Duration, error) {
@@ -50,7 +50,7 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 			case ctx.Err() != nil:
 				fmt.Fprintln(stderr, "Given up: there is a newer state of the files.")
 				return 0, nil
-			case a.locked && !began:
+			case a.isLockedByOther && !began:
 				first = err
 				return 0, err
 			case errors.As(err, &found):
@@ -79,11 +79,11 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 }
 
 // fingerprint returns a digest of all files that the result depends on.
-func (a *applying) fingerprint(l *landscapes.Landscape) (string, error) {
+func (a *applyCommand) fingerprint(l *landscapes.Landscape) (string, error) {
 	files, err := landscape.Fingerprint(l.FS, landscape.Folders(l)...)
 	if err != nil {
 		return "", err
 	}
-	components, err := landscape.Fingerprint(catalogue(a.cmd), ".")
+	components, err := landscape.Fingerprint(catalogueFS(a.cmd), ".")
 	return files + components, err
 }

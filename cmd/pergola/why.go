@@ -19,15 +19,15 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// asking is one run of `pergola why`.
-type asking struct {
+// whyCommand is one run of `pergola why`.
+type whyCommand struct {
 	access                 accessFlags
 	output, cluster, owner string
 	offline                bool
 }
 
 func newWhy() *cobra.Command {
-	var a asking
+	var a whyCommand
 	cmd := &cobra.Command{
 		Use:   "why LANDSCAPE KIND [NAMESPACE/]NAME[.FIELD]",
 		Short: "Say where a field of an object comes from and who owns it",
@@ -47,7 +47,7 @@ cluster, or that a cluster does not answer; in the latter case the answer of Git
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args[0], strings.Join(args[1:], " ")) },
 	}
-	outputFlag(cmd, &a.output, "text", formatJSON)
+	addOutputFlag(cmd, &a.output, "text", formatJSON)
 	cmd.Flags().StringVar(&a.cluster, "cluster", "", "only objects on this cluster (runtime, virtual, the name of a seed, or \"shoot NAMESPACE/NAME\")")
 	cmd.Flags().StringVar(&a.owner, "owner", "", "only objects of this owner, e.g. seed/local, shoot/garden-local/local, or all of a kind, e.g. seed")
 	cmd.Flags().BoolVar(&a.offline, "offline", false, "ask no cluster: say what Git alone knows")
@@ -55,31 +55,31 @@ cluster, or that a cluster does not answer; in the latter case the answer of Git
 	return cmd
 }
 
-func (a *asking) run(cmd *cobra.Command, dir, question string) error {
-	hasty()
+func (a *whyCommand) run(cmd *cobra.Command, dir, question string) error {
+	tuneGCForCommand()
 	l, err := loadValid(cmd, dir)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), a.access.timeout)
 	defer cancel()
-	opts := why.Options{Catalogue: catalogue(cmd), Cluster: a.cluster, Owner: a.owner, Now: time.Now(), Blame: why.Blamer()}
+	opts := why.Options{Catalogue: catalogueFS(cmd), Cluster: a.cluster, Owner: a.owner, Now: time.Now(), Blame: why.NewBlamer()}
 	opts.CatalogueDir, _ = cmd.Flags().GetString("catalogue")
-	access, err := a.access.access(l)
+	access, err := a.access.resolve(l)
 	if err != nil {
 		return err
 	}
 	var unavailable error
 	if !a.offline {
-		clusters, read, err := a.live(l, access)
+		clusters, read, err := a.connectClusters(l, access)
 		if err != nil {
 			return err
 		}
-		opts.Clusters, opts.Live = clusters, func(ctx context.Context, cluster string, ref change.Ref) (*unstructured.Unstructured, error) {
+		opts.Clusters, opts.ReadObject = clusters, func(ctx context.Context, cluster string, ref change.Ref) (*unstructured.Unstructured, error) {
 			object, err := read(ctx, cluster, ref)
 			if isUnavailable(err) {
 				unavailable = exitError{exitUsage}
-				err = unreachable(err)
+				err = explainUnreachable(err)
 			}
 			return object, err
 		}
@@ -99,17 +99,17 @@ func (a *asking) run(cmd *cobra.Command, dir, question string) error {
 	return cmp.Or(err, unavailable)
 }
 
-// live connects to the reachable clusters.
-func (a *asking) live(l *landscapes.Landscape, access landscape.Access) ([]string, why.Reading, error) {
+// connectClusters connects to the reachable clusters.
+func (a *whyCommand) connectClusters(l *landscapes.Landscape, access landscape.Access) ([]string, why.ObjectReader, error) {
 	names, err := landscape.ClusterNames(l)
 	if err != nil {
 		return nil, nil, err
 	}
 	configs := map[string]*rest.Config{}
 	for _, name := range names {
-		if config, err := configOf(access, l, name, configs[landscape.Runtime]); err == nil {
+		if config, err := clusterConfig(access, l, name, configs[landscape.Runtime]); err == nil {
 			configs[name] = config
 		}
 	}
-	return why.Clusters(l, names, configs)
+	return why.ReachableClusters(l, names, configs)
 }

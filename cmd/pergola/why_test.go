@@ -30,8 +30,8 @@ func TestWhy(t *testing.T) {
 	assert.Equal(t, "seed/namespace", answers[0].Component)
 	assert.Equal(t, "privileged", answers[0].Value.Value)
 	assert.Nil(t, answers[0].Live)
-	require.Len(t, answers[0].Written, 1)
-	assert.Equal(t, "components/seed/namespace/component.cue", answers[0].Written[0].File)
+	require.Len(t, answers[0].WrittenAt, 1)
+	assert.Equal(t, "components/seed/namespace/component.cue", answers[0].WrittenAt[0].File)
 
 	o = pergola(t, "why", dir, "Seed locl.spec", "--offline")
 	assert.Equal(t, 1, o.code)
@@ -44,8 +44,8 @@ func TestWhy(t *testing.T) {
 	assert.Contains(t, o.stdout, "there is no access to cluster virtual from here")
 }
 
-// TestWhyInARepositoryThatIsNotRead: the message has the cause, not that there is no repository.
-func TestWhyInARepositoryThatIsNotRead(t *testing.T) {
+// TestWhyInAnUnreadableRepository: the message has the cause, not that there is no repository.
+func TestWhyInAnUnreadableRepository(t *testing.T) {
 	dir, _ := repository(t)
 	config := filepath.Join(filepath.Dir(dir), ".git", "config")
 	for extension, want := range map[string]string{"worktreeConfig = true": ", t: ", "objectFormat = sha256": "says that objects have SHA256 names", "newStore = x": "newStore=x"} {

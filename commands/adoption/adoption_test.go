@@ -23,14 +23,14 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
-// images replaces images of upstream: only these Deployments have to restart.
-const images = `
+// imageOverrides replaces images of upstream: only these Deployments have to restart.
+const imageOverrides = `
   images:
   - {name: gardener-resource-manager, repository: registry.example.org/pergola, tag: 0.2.0}
   - {name: gardener-controller-manager, repository: registry.example.org/pergola, tag: 0.2.0}
 `
 
-var restarted = []string{"Deployment garden/gardener-controller-manager", "Deployment garden/gardener-resource-manager", "Deployment garden/virtual-garden-gardener-resource-manager"}
+var restartedDeployments = []string{"Deployment garden/gardener-controller-manager", "Deployment garden/gardener-resource-manager", "Deployment garden/virtual-garden-gardener-resource-manager"}
 
 // TestLandscapeOfUpstream moves a landscape with the whole catalogue from upstream's controllers to
 // Pergola.
@@ -39,10 +39,10 @@ func TestLandscapeOfUpstream(t *testing.T) {
 	_, err := s.apply(0)
 	require.NoError(t, err)
 	for _, cluster := range []string{landscape.Runtime, landscape.Virtual} {
-		s.asUpstream(cluster)
+		s.imitateUpstream(cluster)
 	}
-	s.upstreamRuns()
-	s.write("landscape.yaml", strings.TrimRight(s.read("landscape.yaml"), "\n")+images)
+	s.deployGardenerOperator()
+	s.write("landscape.yaml", strings.TrimRight(s.read("landscape.yaml"), "\n")+imageOverrides)
 	for _, step := range []struct {
 		name string
 		test func(*stage)
@@ -50,11 +50,11 @@ func TestLandscapeOfUpstream(t *testing.T) {
 		{"a check says what restarts, and writes nothing", testCheck},
 		{"what blocks keeps it from being stopped", testBlocked},
 		{"nothing is stopped without approval", testUnapproved},
-		{"controllers are stopped in order, and started again", testThereAndBack},
+		{"controllers are stopped in order, and started again", testStopAndUndo},
 		{"an apply restarts nothing else, and nothing is left to others", testTakeover},
-		{"the way back leaves to gardener-operator what Pergola has applied", testWayBack},
+		{"the way back leaves to gardener-operator what Pergola has applied", testUndoAfterApply},
 	} {
-		if !t.Run(step.name, func(t *testing.T) { step.test(s.on(t)) }) {
+		if !t.Run(step.name, func(t *testing.T) { step.test(s.withT(t)) }) {
 			t.Errorf("what follows builds on %q", step.name)
 		}
 	}
@@ -65,7 +65,7 @@ func (s *stage) adopter() (a *Adopter, steps *[]string) {
 	s.Helper()
 	steps = &[]string{}
 	return &Adopter{
-		Converger: s.process(0), Landscape: "local", Catalogue: components.FS, Clock: clock.RealClock{}, Poll: 50 * time.Millisecond,
+		Converger: s.newConverger(0), Landscape: "local", Catalogue: components.FS, Clock: clock.RealClock{}, Poll: 50 * time.Millisecond,
 		OnStep: func(step string) { *steps = append(*steps, step) },
 	}, steps
 }
@@ -94,8 +94,8 @@ func (s *stage) replicas(name string) int64 {
 	return replicasOf(s.get(landscape.Runtime, deployments, "garden", name))
 }
 
-// objects returns the objects of findings.
-func objects(found []Finding) []string {
+// findingObjects returns the objects of findings.
+func findingObjects(found []Finding) []string {
 	var out []string
 	for _, f := range found {
 		out = append(out, f.Objects...)
@@ -104,32 +104,32 @@ func objects(found []Finding) []string {
 	return out
 }
 
-// everything returns all objects of both clusters.
-func (s *stage) everything() map[string]map[string]thing {
+// allObjects returns all objects of both clusters.
+func (s *stage) allObjects() map[string]map[string]clusterObject {
 	s.Helper()
-	return map[string]map[string]thing{landscape.Runtime: s.things(landscape.Runtime), landscape.Virtual: s.things(landscape.Virtual)}
+	return map[string]map[string]clusterObject{landscape.Runtime: s.clusterObjects(landscape.Runtime), landscape.Virtual: s.clusterObjects(landscape.Virtual)}
 }
 
-// untouched checks that no object was created, deleted or changed. It ignores what controllers of
-// the clusters write: the status of most kinds, and some kinds entirely.
-func (s *stage) untouched(before map[string]map[string]thing) {
+// assertUnchanged checks that no object was created, deleted or changed. It ignores what
+// controllers of the clusters write: the status of most kinds, and some kinds entirely.
+func (s *stage) assertUnchanged(before map[string]map[string]clusterObject) {
 	s.Helper()
-	for cluster, now := range s.everything() {
+	for cluster, now := range s.allObjects() {
 		for name, o := range before[cluster] {
-			if after, there := now[name]; o.isOfCluster() {
+			if after, there := now[name]; o.isWrittenByCluster() {
 				continue
 			} else if assert.True(s, there, "%s: %s is gone", cluster, name) {
-				assert.Equal(s, declared(o), declared(after), "%s: %s", cluster, name)
+				assert.Equal(s, comparableText(o), comparableText(after), "%s: %s", cluster, name)
 			}
 		}
 		for name, o := range now {
-			assert.True(s, before[cluster][name].Unstructured != nil || o.isOfCluster(), "%s: %s is new", cluster, name)
+			assert.True(s, before[cluster][name].Unstructured != nil || o.isWrittenByCluster(), "%s: %s is new", cluster, name)
 		}
 	}
 }
 
-// declared returns an object without its status, and with the managedFields of Pergola only.
-func declared(o thing) string {
+// comparableText returns an object without its status, and with the managedFields of Pergola only.
+func comparableText(o clusterObject) string {
 	out := o.DeepCopy()
 	out.SetResourceVersion("")
 	out.SetManagedFields(slices.DeleteFunc(out.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool { return !strings.HasPrefix(m.Manager, "pergola") }))
@@ -141,41 +141,41 @@ func declared(o thing) string {
 	return string(text)
 }
 
-// isOfCluster reports whether controllers of the clusters write the kind all the time.
-func (o thing) isOfCluster() bool {
+// isWrittenByCluster reports whether controllers of the clusters write the kind all the time.
+func (o clusterObject) isWrittenByCluster() bool {
 	return slices.Contains([]string{"Lease", "Deployment", "StatefulSet", "DaemonSet", "PersistentVolume", "PersistentVolumeClaim", "APIService", "FlowSchema", "PriorityLevelConfiguration"}, o.GetKind())
 }
 
-// unregistered are webhooks that are not registered if pods are played, because nothing answers
-// them.
-var unregistered = []string{
+// unregisteredWebhooks are webhooks that are not registered if pods are played, because nothing
+// answers them.
+var unregisteredWebhooks = []string{
 	"MutatingWebhookConfiguration gardener-admission-controller", "ValidatingWebhookConfiguration gardener-admission-controller",
 	"MutatingWebhookConfiguration gardener-resource-manager",
 }
 
 // isUnregistered reports whether a finding is only about unregistered webhooks.
 func isUnregistered(f Finding) bool {
-	return len(f.Objects) > 0 && !slices.ContainsFunc(f.Objects, func(object string) bool { return !slices.Contains(unregistered, object) })
+	return len(f.Objects) > 0 && !slices.ContainsFunc(f.Objects, func(object string) bool { return !slices.Contains(unregisteredWebhooks, object) })
 }
 
 func testCheck(s *stage) {
-	before := s.everything()
+	before := s.allObjects()
 	report := s.check()
 	for _, f := range report.Findings {
-		if f.Level != Fine {
+		if f.Level != LevelFine {
 			s.Logf("%s %s %s %v: %s", f.Level, f.Area, f.Cluster, f.Objects, f.Text)
 		}
 	}
-	s.untouched(before)
+	s.assertUnchanged(before)
 	assert.Empty(s, report.Problems)
-	assert.Empty(s, report.Of(Blocks))
-	assert.Equal(s, restarted, objects(report.Of(Restarts)))
-	for _, f := range report.Of(Restarts) {
+	assert.Empty(s, report.ByLevel(LevelBlocks))
+	assert.Equal(s, restartedDeployments, findingObjects(report.ByLevel(LevelRestarts)))
+	for _, f := range report.ByLevel(LevelRestarts) {
 		require.Len(s, f.Fields, 1, "only what restarts them: %v", f.Fields)
 		assert.Contains(s, f.Fields[0].Path, ".image")
 		assert.Equal(s, "registry.example.org/pergola:0.2.0", f.Fields[0].New)
 	}
-	for _, f := range report.Of(Changes) {
+	for _, f := range report.ByLevel(LevelChanges) {
 		if isUnregistered(f) {
 			continue
 		}
@@ -183,14 +183,14 @@ func testCheck(s *stage) {
 	}
 	var stops []string
 	for _, c := range report.Controllers {
-		if c.Stops {
+		if c.MustStop {
 			stops = append(stops, c.Name)
 		}
 	}
 	assert.Equal(s, []string{"gardener-operator", "gardener-controller-manager", "virtual-garden-gardener-resource-manager", "gardener-resource-manager"}, stops,
 		"the scheduler is the same program, and goes on")
-	assert.False(s, report.Clean())
-	assert.False(s, report.Stopped)
+	assert.False(s, report.IsClean())
+	assert.False(s, report.HasStopped)
 }
 
 func testBlocked(s *stage) {
@@ -215,7 +215,7 @@ func testUnapproved(s *stage) {
 	for _, approval := range []string{"0123456789abcdef"} {
 		stopping, err := a.Stop(s.context(), approval)
 		require.NoError(s, err)
-		assert.False(s, stopping.Done)
+		assert.False(s, stopping.IsDone)
 		assert.Len(s, stopping.Controllers, 4)
 	}
 	assert.Empty(s, *steps)
@@ -223,8 +223,8 @@ func testUnapproved(s *stage) {
 	assert.Nil(s, s.get(landscape.Runtime, configMaps, "garden", recordName))
 }
 
-// recorded returns the record of stopped controllers.
-func (s *stage) recorded() *record {
+// readAdoptionRecord returns the record of stopped controllers.
+func (s *stage) readAdoptionRecord() *adoptionRecord {
 	s.Helper()
 	a, _ := s.adopter()
 	defer a.Converger.Close()
@@ -233,8 +233,8 @@ func (s *stage) recorded() *record {
 	return r
 }
 
-// planned returns a context after a plan, which some checks need.
-func (s *stage) planned(a *Adopter) context.Context {
+// plannedContext returns a context after a plan, which some checks need.
+func (s *stage) plannedContext(a *Adopter) context.Context {
 	s.Helper()
 	ctx := s.context()
 	_, err := a.Converger.Plan(ctx)
@@ -247,19 +247,19 @@ func (s *stage) stopAll() []string {
 	s.Helper()
 	a, steps := s.adopter()
 	defer a.Converger.Close()
-	found, err := a.controllers(s.planned(a))
+	found, err := a.controllers(s.plannedContext(a))
 	require.NoError(s, err)
-	approval := approvalOf(slices.DeleteFunc(found, func(c Controller) bool { return !c.Stops }))
-	s.hold("gardener-operator-leader-election", "gardener-operator-7d4b9-x_0815", 1)
+	approval := approvalOf(slices.DeleteFunc(found, func(c Controller) bool { return !c.MustStop }))
+	s.holdLease("gardener-operator-leader-election", "gardener-operator-7d4b9-x_0815", 1)
 	began := time.Now()
 	stopping, err := a.Stop(s.context(), approval)
 	require.NoError(s, err)
-	assert.True(s, stopping.Done)
+	assert.True(s, stopping.IsDone)
 	assert.Greater(s, time.Since(began), time.Second, "the lease was waited for")
 	return *steps
 }
 
-func testThereAndBack(s *stage) {
+func testStopAndUndo(s *stage) {
 	scheduler := s.replicas("gardener-scheduler")
 	manager := s.replicas("gardener-controller-manager")
 	require.Positive(s, manager)
@@ -277,20 +277,20 @@ func testThereAndBack(s *stage) {
 	assert.Nil(s, s.get(landscape.Runtime, validatingWebhooks, "", "gardener-operator"), "nobody answers it")
 	assert.NotNil(s, s.get(landscape.Runtime, validatingWebhooks, "", "somebody"))
 	var ignored string
-	for _, one := range s.recorded().Stopped {
-		ignored += one.Ignored
+	for _, one := range s.readAdoptionRecord().Stopped {
+		ignored += one.IgnoredManagedResource
 	}
 	assert.Equal(s, "garden/gardener-controller-manager-runtime", ignored, "a resource manager would have put it back")
-	assert.NotContains(s, s.get(landscape.Runtime, carriers, "garden", "gardener-controller-manager-runtime").GetAnnotations(), "resources.gardener.cloud/ignore", "by now it is stopped, too")
-	assert.True(s, s.check().Stopped)
+	assert.NotContains(s, s.get(landscape.Runtime, managedResourcesResource, "garden", "gardener-controller-manager-runtime").GetAnnotations(), "resources.gardener.cloud/ignore", "by now it is stopped, too")
+	assert.True(s, s.check().HasStopped)
 
 	a, _ := s.adopter()
-	s.hold("gardener-operator-leader-election", "host_pergola-operator_1", 60)
+	s.holdLease("gardener-operator-leader-election", "host_pergola-operator_1", 60)
 	_, err := a.Undo(s.context())
-	require.ErrorAs(s, err, new(*WorkingError))
+	require.ErrorAs(s, err, new(*PergolaActiveError))
 	require.ErrorContains(s, err, "stop Pergola first, where that is its operator")
 	require.ErrorContains(s, err, "kubectl ")
-	s.hold("gardener-operator-leader-election", "", 1)
+	s.holdLease("gardener-operator-leader-election", "", 1)
 	started, err := a.Undo(s.context())
 	a.Converger.Close()
 	require.NoError(s, err)
@@ -302,49 +302,49 @@ func testThereAndBack(s *stage) {
 	assert.Equal(s, int64(2), s.replicas("gardener-operator"))
 	assert.Equal(s, manager, s.replicas("gardener-controller-manager"))
 	assert.NotNil(s, s.get(landscape.Runtime, validatingWebhooks, "", "gardener-operator"))
-	assert.NotContains(s, s.get(landscape.Runtime, carriers, "garden", "gardener-controller-manager-runtime").GetAnnotations(), "resources.gardener.cloud/ignore")
+	assert.NotContains(s, s.get(landscape.Runtime, managedResourcesResource, "garden", "gardener-controller-manager-runtime").GetAnnotations(), "resources.gardener.cloud/ignore")
 	assert.Nil(s, s.get(landscape.Runtime, configMaps, "garden", recordName))
-	assert.False(s, s.check().Stopped)
+	assert.False(s, s.check().HasStopped)
 }
 
-// formers are the field managers that hand their fields over.
-var formers = []string{"gardener-operator", "gardener-resource-manager", "gardenlet", "pergola-adopt"}
+// previousManagers are the field managers that hand their fields over.
+var previousManagers = []string{"gardener-operator", "gardener-resource-manager", "gardenlet", "pergola-adopt"}
 
-// requested are the fields of an extension request, which keep that manager by design
+// extensionRequestFields are the fields of an extension request, which keep that manager by design
 // (docs/architecture.md).
-const requested = `{"f:metadata":{"f:annotations":{"f:extensions.pergola.dev/requested":{},"f:gardener.cloud/timestamp":{}}}}`
+const extensionRequestFields = `{"f:metadata":{"f:annotations":{"f:extensions.pergola.dev/requested":{},"f:gardener.cloud/timestamp":{}}}}`
 
-// written are the fields that Pergola writes as upstream's managers: requests, and the Garden's
-// annotation about its generic kubeconfig.
-var written = []string{requested, `{"f:metadata":{"f:annotations":{"f:generic-token-kubeconfig.secret.gardener.cloud/name":{}}}}`}
+// upstreamNamedFields are the fields that Pergola writes as upstream's managers: requests, and the
+// Garden's annotation about its generic kubeconfig.
+var upstreamNamedFields = []string{extensionRequestFields, `{"f:metadata":{"f:annotations":{"f:generic-token-kubeconfig.secret.gardener.cloud/name":{}}}}`}
 
 func testTakeover(s *stage) {
 	said := s.check()
 	s.stopAll()
 	assert.NotEmpty(s, s.stopAll(), "it can be repeated, and waits again")
-	s.takeover(said)
-	assert.Equal(s, restarted, objects(said.Of(Restarts)))
-	for _, name := range restarted {
+	s.assertTakeover(said)
+	assert.Equal(s, restartedDeployments, findingObjects(said.ByLevel(LevelRestarts)))
+	for _, name := range restartedDeployments {
 		assert.Positive(s, s.replicas(strings.TrimPrefix(name, "Deployment garden/")), name)
 	}
-	assert.NotContains(s, s.get(landscape.Runtime, carriers, "garden", "gardener-controller-manager-runtime").GetAnnotations(), "resources.gardener.cloud/ignore")
+	assert.NotContains(s, s.get(landscape.Runtime, managedResourcesResource, "garden", "gardener-controller-manager-runtime").GetAnnotations(), "resources.gardener.cloud/ignore")
 }
 
-// takeover applies after everything is stopped. Only pods that the check announced restart, only
-// announced objects are deleted, and only announced changes are made.
-func (s *stage) takeover(said *Report) {
+// assertTakeover applies after everything is stopped. Only pods that the check announced restart,
+// only announced objects are deleted, and only announced changes are made.
+func (s *stage) assertTakeover(said *Report) {
 	s.Helper()
-	before := s.everything()
+	before := s.allObjects()
 	_, err := s.apply(0)
-	for deadline := time.Now().Add(patience); err != nil && strings.Contains(err.Error(), "the lease was lost") && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(runTimeout); err != nil && strings.Contains(err.Error(), "the lease was lost") && time.Now().Before(deadline); {
 		// a busy machine may lose the lease; the next apply completes the rest
 		_, err = s.apply(0)
 	}
 	require.NoError(s, err)
-	after := s.everything()
+	after := s.allObjects()
 	var restarts []string
 	for cluster, objects := range before {
-		told := mentioned(said, cluster)
+		told := announcedObjects(said, cluster)
 		for name, o := range objects {
 			now, there := after[cluster][name]
 			plain := strings.TrimSpace(o.GetKind() + " " + strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"))
@@ -356,41 +356,41 @@ func (s *stage) takeover(said *Report) {
 			}
 			assert.Equal(s, o.GetUID(), now.GetUID(), name)
 			assert.Subset(s, now.GetFinalizers(), o.GetFinalizers(), name)
-			if replaces(o, now) {
+			if isPodReplacement(o, now) {
 				restarts = append(restarts, plain)
 			}
 			if o.GetKind() == "ManagedResource" || o.GetKind() == "Garden" {
 				continue // they name their ManagedResource or the last operation
 			}
 			if now.GetGeneration() == 0 && !told[plain] {
-				assert.Equal(s, content(o), content(now), "%s: %s", cluster, name)
+				assert.Equal(s, comparableContent(o), comparableContent(now), "%s: %s", cluster, name)
 			} else if !told[plain] {
 				// A changed annotation increases the generation of a Deployment, too.
 				assert.Equal(s, o.Object["spec"], now.Object["spec"], "%s: %s", cluster, name)
 			}
-			if !isPergolas(now.Unstructured) {
+			if !isAppliedByPergola(now.Unstructured) {
 				continue
 			}
 			for _, m := range now.GetManagedFields() {
-				if slices.Contains(formers, m.Manager) && m.Subresource == "" && !slices.Contains(written, m.FieldsV1.String()) {
+				if slices.Contains(previousManagers, m.Manager) && m.Subresource == "" && !slices.Contains(upstreamNamedFields, m.FieldsV1.String()) {
 					s.Errorf("%s: %s is owned by %s, too: %s", cluster, name, m.Manager, m.FieldsV1)
 				}
 			}
 		}
 	}
 	slices.Sort(restarts)
-	assert.Equal(s, objects(said.Of(Restarts)), restarts)
+	assert.Equal(s, findingObjects(said.ByLevel(LevelRestarts)), restarts)
 	report := s.check()
 	assert.Empty(s, report.Problems)
-	assert.Empty(s, report.Of(Blocks))
-	assert.Empty(s, report.Of(Restarts))
+	assert.Empty(s, report.ByLevel(LevelBlocks))
+	assert.Empty(s, report.ByLevel(LevelRestarts))
 }
 
-// mentioned returns the objects of a cluster that a report says will change.
-func mentioned(r *Report, cluster string) map[string]bool {
+// announcedObjects returns the objects of a cluster that a report says will change.
+func announcedObjects(r *Report, cluster string) map[string]bool {
 	out := map[string]bool{}
 	for _, f := range r.Findings {
-		if f.Level != Fine && (f.Cluster == "" || f.Cluster == cluster) {
+		if f.Level != LevelFine && (f.Cluster == "" || f.Cluster == cluster) {
 			for _, object := range f.Objects {
 				out[object] = true
 			}
@@ -399,55 +399,55 @@ func mentioned(r *Report, cluster string) map[string]bool {
 	return out
 }
 
-// replaces reports whether an update replaces pods, through the template or an operator.
-func replaces(was, now thing) bool {
+// isPodReplacement reports whether an update replaces pods, through the template or an operator.
+func isPodReplacement(was, now clusterObject) bool {
 	path := []string{"spec", "template"}
 	switch kind := was.GetKind(); {
-	case slices.Contains(operated, kind):
+	case slices.Contains(operatorKinds, kind):
 		path = []string{"spec"}
 	case !slices.Contains(workloads, kind):
 		return false
 	}
 	a, _, _ := unstructured.NestedMap(was.Object, path...)
 	b, _, _ := unstructured.NestedMap(now.Object, path...)
-	return !equality.Semantic.DeepEqual(telltale(a), telltale(b))
+	return !equality.Semantic.DeepEqual(withoutEmptyValues(a), withoutEmptyValues(b))
 }
 
-// telltale returns a value without its hollow parts.
-func telltale(value any) any {
+// withoutEmptyValues returns a value without its hollow parts.
+func withoutEmptyValues(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		out := map[string]any{}
 		for key, inner := range v {
-			if !isHollow(inner) {
-				out[key] = telltale(inner)
+			if !isDeeplyEmpty(inner) {
+				out[key] = withoutEmptyValues(inner)
 			}
 		}
 		return out
 	case []any:
 		out := make([]any, 0, len(v))
 		for _, inner := range v {
-			out = append(out, telltale(inner))
+			out = append(out, withoutEmptyValues(inner))
 		}
 		return out
 	}
 	return value
 }
 
-// content returns an object without a generation for comparison. It omits fields that every write
-// changes or that a check does not report: marks of reconciliations, finalizers (checked
-// separately), status, and renewed tokens.
-func content(o thing) string {
+// comparableContent returns an object without a generation for comparison. It omits fields that
+// every write changes or that a check does not report: marks of reconciliations, finalizers
+// (checked separately), status, and renewed tokens.
+func comparableContent(o clusterObject) string {
 	out := o.DeepCopy()
 	out.SetManagedFields(nil)
 	out.SetResourceVersion("")
 	out.SetFinalizers(nil)
 	delete(out.Object, "status")
 	annotations, labels := out.GetAnnotations(), out.GetLabels()
-	for _, key := range marks["metadata.annotations"] {
+	for _, key := range reconcilerMarks["metadata.annotations"] {
 		delete(annotations, key)
 	}
-	for _, key := range marks["metadata.labels"] {
+	for _, key := range reconcilerMarks["metadata.labels"] {
 		delete(labels, key)
 	}
 	if o.GetKind() == "Secret" && labels[resourcesv1alpha1.LabelPurpose] == resourcesv1alpha1.LabelPurposeTokenRequestor {
@@ -470,7 +470,7 @@ func content(o thing) string {
 	return string(raw)
 }
 
-func testWayBack(s *stage) {
+func testUndoAfterApply(s *stage) {
 	a, steps := s.adopter()
 	defer a.Converger.Close()
 	started, err := a.Undo(s.context())

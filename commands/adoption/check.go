@@ -59,7 +59,7 @@ func (a *Adopter) Check(ctx context.Context) (*Report, error) {
 	checkRotation(r, garden)
 	p, err := a.Converger.Plan(ctx)
 	problem("objects", err)
-	problem("webhooks", a.withoutWebhooks(ctx, p))
+	problem("webhooks", a.planWithoutWebhooks(ctx, p))
 	a.checkObjects(r, p)
 	planned, err := a.Converger.PlanSecrets(ctx)
 	problem("secrets", err)
@@ -68,16 +68,16 @@ func (a *Adopter) Check(ctx context.Context) (*Report, error) {
 		what string
 		run  func(context.Context, *Report) error
 	}{
-		{"storage", a.checkStorage}, {"exposure", a.checkExposure}, {"identity", a.checkIdentity}, {"the Gardener API", a.checkAPI}, {"ManagedResources", a.checkCarriers}, {"extensions", a.checkExtensions}, {"controllers", a.checkControllers},
+		{"storage", a.checkStorage}, {"exposure", a.checkExposure}, {"identity", a.checkIdentity}, {"the Gardener API", a.checkGardenAPI}, {"ManagedResources", a.checkManagedResources}, {"extensions", a.checkExtensions}, {"controllers", a.checkControllers},
 	} {
 		problem(check.what, check.run(ctx, r))
 	}
-	r.finish()
+	r.sortAndCount()
 	return r, nil
 }
 
-// liveOf reads an object without a cache; nil if the object or its kind does not exist.
-func liveOf(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
+// readLive reads an object without a cache; nil if the object or its kind does not exist.
+func readLive(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
 	live, err := c.GetLive(ctx, ref)
 	switch {
 	case err == nil:
@@ -88,7 +88,7 @@ func liveOf(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured
 	return nil, c.Explain(ref, "read", err)
 }
 
-func text(o *unstructured.Unstructured, fields ...string) string {
+func stringField(o *unstructured.Unstructured, fields ...string) string {
 	if o == nil {
 		return ""
 	}
@@ -96,8 +96,8 @@ func text(o *unstructured.Unstructured, fields ...string) string {
 	return s
 }
 
-// names returns the objects of items.
-func names(items []change.Item) []string {
+// objectNames returns the objects of items.
+func objectNames(items []change.Item) []string {
 	var out []string
 	for _, i := range items {
 		out = append(out, i.Object.String())

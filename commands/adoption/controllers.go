@@ -23,33 +23,33 @@ type Controller struct {
 	Name      string `json:"name"`
 	Image     string `json:"image"`
 	Replicas  int64  `json:"replicas"`
-	// Stops reports whether it is stopped for the takeover; Why has the reason in both cases.
-	Stops bool   `json:"stops"`
-	Why   string `json:"why"`
-	// By is a tool that reverts manual changes of it, such as Flux.
-	By string `json:"by,omitempty"`
+	// MustStop reports whether it is stopped for the takeover; Why has the reason in both cases.
+	MustStop bool   `json:"stops"`
+	Reason   string `json:"why"`
+	// RestoredBy is a tool that reverts manual changes of it, such as Flux.
+	RestoredBy string `json:"by,omitempty"`
 
-	lease *leaseOf
-	// carrier is the ManagedResource that deploys it, NAMESPACE/NAME, or "".
-	carrier string
+	lease *leaseRef
+	// managedResource is the ManagedResource that deploys it, NAMESPACE/NAME, or "".
+	managedResource string
 }
 
 func (c Controller) String() string {
 	return fmt.Sprintf("%s: Deployment %s/%s", c.Cluster, c.Namespace, c.Name)
 }
 
-// leaseOf identifies the lease of the active instance.
-type leaseOf struct{ cluster, namespace, name string }
+// leaseRef identifies the lease of the active instance.
+type leaseRef struct{ cluster, namespace, name string }
 
 // role is a controller of upstream and where it may run. roles are in stop order: a controller that
 // would restart another one is stopped first.
 type role struct {
 	name, deployment string
-	onSeeds          bool
-	// inPlace: Pergola renders a Deployment of the same name, so it is stopped only if the live one
-	// runs another program.
-	inPlace bool
-	lease   leaseOf
+	isOnSeeds        bool
+	// isRendered: Pergola renders a Deployment of the same name, so it is stopped only if the live
+	// one runs another program.
+	isRendered bool
+	lease      leaseRef
 }
 
 const operatorRole, gardenletRole = "gardener-operator", "gardenlet"
@@ -61,17 +61,17 @@ const resourceManager = "gardener-resource-manager"
 const sameCluster = ""
 
 var roles = []role{
-	{name: operatorRole, deployment: "gardener-operator", lease: leaseOf{sameCluster, "garden", "gardener-operator-leader-election"}},
-	{name: gardenletRole, deployment: "gardenlet", onSeeds: true, lease: leaseOf{sameCluster, "garden", "gardenlet-leader-election"}},
-	{name: "gardener-controller-manager", deployment: "gardener-controller-manager", inPlace: true, lease: leaseOf{landscape.Virtual, "kube-system", "gardener-controller-manager-leader-election"}},
-	{name: "gardener-scheduler", deployment: "gardener-scheduler", inPlace: true, lease: leaseOf{landscape.Virtual, "kube-system", "gardener-scheduler-leader-election"}},
-	{name: "gardener-resource-manager of a seed", deployment: resourceManager, onSeeds: true, inPlace: true, lease: leaseOf{sameCluster, "garden", resourceManager}},
-	{name: "gardener-resource-manager of the virtual garden", deployment: "virtual-garden-gardener-resource-manager", inPlace: true, lease: leaseOf{sameCluster, "garden", "virtual-garden-gardener-resource-manager"}},
-	{name: "gardener-resource-manager of the runtime cluster", deployment: resourceManager, inPlace: true, lease: leaseOf{sameCluster, "garden", resourceManager}},
+	{name: operatorRole, deployment: "gardener-operator", lease: leaseRef{sameCluster, "garden", "gardener-operator-leader-election"}},
+	{name: gardenletRole, deployment: "gardenlet", isOnSeeds: true, lease: leaseRef{sameCluster, "garden", "gardenlet-leader-election"}},
+	{name: "gardener-controller-manager", deployment: "gardener-controller-manager", isRendered: true, lease: leaseRef{landscape.Virtual, "kube-system", "gardener-controller-manager-leader-election"}},
+	{name: "gardener-scheduler", deployment: "gardener-scheduler", isRendered: true, lease: leaseRef{landscape.Virtual, "kube-system", "gardener-scheduler-leader-election"}},
+	{name: "gardener-resource-manager of a seed", deployment: resourceManager, isOnSeeds: true, isRendered: true, lease: leaseRef{sameCluster, "garden", resourceManager}},
+	{name: "gardener-resource-manager of the virtual garden", deployment: "virtual-garden-gardener-resource-manager", isRendered: true, lease: leaseRef{sameCluster, "garden", "virtual-garden-gardener-resource-manager"}},
+	{name: "gardener-resource-manager of the runtime cluster", deployment: resourceManager, isRendered: true, lease: leaseRef{sameCluster, "garden", resourceManager}},
 }
 
-// tools are the deployment tools with the labels or annotations that they set.
-var tools = []struct{ mark, name string }{
+// deploymentTools are the deployment tools with the labels or annotations that they set.
+var deploymentTools = []struct{ mark, name string }{
 	{"kustomize.toolkit.fluxcd.io/name", "Flux, Kustomization"}, {"helm.toolkit.fluxcd.io/name", "Flux, HelmRelease"}, {"argocd.argoproj.io/instance", "Argo CD, Application"}, {"argocd.argoproj.io/tracking-id", "Argo CD, Application"},
 }
 
@@ -81,65 +81,65 @@ func (a *Adopter) controllers(ctx context.Context) ([]Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	rendered := a.renderedImages()
+	rendered := a.deploymentImages()
 	var out []Controller
 	for _, role := range roles {
 		clusters := []string{landscape.Runtime}
-		if role.onSeeds {
+		if role.isOnSeeds {
 			clusters = seeds
 		}
 		for _, name := range clusters {
-			if role.onSeeds && role.inPlace && a.isRuntime(name) {
+			if role.isOnSeeds && role.isRendered && a.isRuntime(name) {
 				continue // listed for the runtime cluster
 			}
-			live, err := liveOf(ctx, a.Converger.Cluster(name), deploymentRef("garden", role.deployment))
+			live, err := readLive(ctx, a.Converger.Cluster(name), deploymentRef("garden", role.deployment))
 			if err != nil {
 				return nil, err
 			}
 			if live == nil {
 				continue
 			}
-			c := Controller{Role: role.name, Cluster: name, Namespace: live.GetNamespace(), Name: live.GetName(), Image: imageOf(live), Replicas: replicasOf(live), By: putBackBy(live)}
+			c := Controller{Role: role.name, Cluster: name, Namespace: live.GetNamespace(), Name: live.GetName(), Image: imageOf(live), Replicas: replicasOf(live), RestoredBy: restoringTool(live)}
 			lease := role.lease
 			if lease.cluster == sameCluster {
 				lease.cluster = name
 			}
 			c.lease = &lease
-			c.decide(role, live, rendered[name+" "+c.Namespace+"/"+c.Name])
-			if c.carrier, err = a.carrierIn(ctx, name, live); err != nil {
+			c.setMustStop(role, live, rendered[name+" "+c.Namespace+"/"+c.Name])
+			if c.managedResource, err = a.existingManagedResource(ctx, name, live); err != nil {
 				return nil, err
 			}
 			out = append(out, c)
 		}
 	}
-	leaveCarried(out)
+	skipManagedControllers(out)
 	return out, nil
 }
 
-// leaveCarried skips controllers that a running resource manager would restore. The Lease separates
-// the old and the new program during the update.
-func leaveCarried(found []Controller) {
+// skipManagedControllers skips controllers that a running resource manager would restore. The Lease
+// separates the old and the new program during the update.
+func skipManagedControllers(found []Controller) {
 	for i := range found {
 		c := &found[i]
-		manages := slices.ContainsFunc(found, func(m Controller) bool { return m.Cluster == c.Cluster && m.Name == resourceManager && m.Stops })
-		if c.Stops && c.carrier != "" && !manages {
-			c.Stops, c.Why = false, "its Deployment gets another program, when the apply comes to it: the Lease keeps them apart, and the resource manager, which goes on, would put it back"
+		manages := slices.ContainsFunc(found, func(m Controller) bool { return m.Cluster == c.Cluster && m.Name == resourceManager && m.MustStop })
+		if c.MustStop && c.managedResource != "" && !manages {
+			c.MustStop, c.Reason = false, "its Deployment gets another program, when the apply comes to it: the Lease keeps them apart, and the resource manager, which goes on, would put it back"
 		}
 	}
 }
 
-func (c *Controller) decide(role role, live *unstructured.Unstructured, rendered string) {
+func (c *Controller) setMustStop(role role, live *unstructured.Unstructured, rendered string) {
 	switch {
-	case isPergolas(live):
-		c.Why = "Pergola has applied it already"
-	case !role.inPlace:
-		c.Stops, c.Why = true, "Pergola does its work"
+	case isAppliedByPergola(live):
+		c.Reason = "Pergola has applied it already"
+	case !role.isRendered:
+		c.MustStop, c.Reason = true, "Pergola does its work"
 	case rendered == "":
-		c.Why = "nothing of its name is rendered: it stays"
-	case repository(rendered) == repository(c.Image):
-		c.Why = "the same program is rendered: it goes on, and restarts only where its Deployment differs"
+		c.Reason = "nothing of its name is rendered: it stays"
+	case imageRepository(rendered) == imageRepository(c.Image):
+		c.Reason = "the same program is rendered: it goes on, and restarts only where its Deployment differs"
 	default:
-		c.Stops, c.Why = true, "its Deployment gets another program, "+rendered+", which must not work beside it"
+		c.MustStop, c.Reason = true, "its Deployment gets another program, "+rendered+", which must not work beside it"
 	}
 }
 
@@ -165,8 +165,8 @@ func replicasOf(deployment *unstructured.Unstructured) int64 {
 	return n
 }
 
-// repository returns an image reference without tag and digest.
-func repository(image string) string {
+// imageRepository returns an image reference without tag and digest.
+func imageRepository(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {
 		image = image[:i]
@@ -174,8 +174,8 @@ func repository(image string) string {
 	return image
 }
 
-// isPergolas reports whether Pergola applies an object.
-func isPergolas(o *unstructured.Unstructured) bool {
+// isAppliedByPergola reports whether Pergola applies an object.
+func isAppliedByPergola(o *unstructured.Unstructured) bool {
 	for _, m := range o.GetManagedFields() {
 		if m.Operation == "Apply" && (m.Manager == "pergola" || strings.HasPrefix(m.Manager, "pergola/") || m.Manager == landscape.FieldManager) {
 			return true
@@ -184,8 +184,8 @@ func isPergolas(o *unstructured.Unstructured) bool {
 	return false
 }
 
-func putBackBy(o *unstructured.Unstructured) string {
-	for _, tool := range tools {
+func restoringTool(o *unstructured.Unstructured) string {
+	for _, tool := range deploymentTools {
 		if name := cmp.Or(o.GetLabels()[tool.mark], o.GetAnnotations()[tool.mark]); name != "" {
 			return tool.name + " " + name
 		}
@@ -193,8 +193,8 @@ func putBackBy(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// renderedImages returns the images of Deployments by cluster, namespace and name.
-func (a *Adopter) renderedImages() map[string]string {
+// deploymentImages returns the images of Deployments by cluster, namespace and name.
+func (a *Adopter) deploymentImages() map[string]string {
 	out := map[string]string{}
 	for _, place := range a.Converger.RenderedObjects() {
 		for _, o := range place.Bundle.Objects {
@@ -224,19 +224,19 @@ func (a *Adopter) seeds(ctx context.Context) ([]string, error) {
 	if virtual == nil || len(names) < 2 {
 		return names, nil
 	}
-	managed, err := list(ctx, virtual, managedSeeds, "garden")
+	managed, err := listObjects(ctx, virtual, managedSeeds, "garden")
 	if err != nil || len(managed) == 0 {
 		return names, err
 	}
-	shoots, err := list(ctx, virtual, shootKind, "garden")
+	shoots, err := listObjects(ctx, virtual, shootKind, "garden")
 	if err != nil {
 		return nil, err
 	}
 	hostOf := map[string]string{}
 	for i := range managed {
 		for j := range shoots {
-			if shoots[j].GetName() == text(&managed[i], "spec", "shoot", "name") {
-				hostOf[managed[i].GetName()] = text(&shoots[j], "spec", "seedName")
+			if shoots[j].GetName() == stringField(&managed[i], "spec", "shoot", "name") {
+				hostOf[managed[i].GetName()] = stringField(&shoots[j], "spec", "seedName")
 			}
 		}
 	}
@@ -258,17 +258,17 @@ func (a *Adopter) checkControllers(ctx context.Context, r *Report) error {
 		return err
 	}
 	r.Controllers = found
-	if r.Stopped, err = a.isStopped(ctx, found); err != nil {
+	if r.HasStopped, err = a.isStopped(ctx, found); err != nil {
 		return err
 	}
 	for _, c := range found {
-		f := Finding{Level: Fine, Area: AreaControllers, Cluster: c.Cluster, Objects: []string{"Deployment " + c.Namespace + "/" + c.Name}, Text: fmt.Sprintf("%s, %s: %s", c.Role, printable.WithCount(int(c.Replicas), "replica"), c.Why)}
+		f := Finding{Level: LevelFine, Area: AreaControllers, Cluster: c.Cluster, Objects: []string{"Deployment " + c.Namespace + "/" + c.Name}, Text: fmt.Sprintf("%s, %s: %s", c.Role, printable.WithCount(int(c.Replicas), "replica"), c.Reason)}
 		switch {
-		case c.Stops && c.Replicas > 0 && c.By != "":
-			f.Level, f.Text, f.Do = Blocks, f.Text+"; "+c.By+" puts it back", "suspend that first"
-		case c.Stops && c.Replicas > 0:
-			f.Level, f.Do = Changes, "pergola adopt --stop stops it, in its turn"
-		case c.Stops:
+		case c.MustStop && c.Replicas > 0 && c.RestoredBy != "":
+			f.Level, f.Text, f.Advice = LevelBlocks, f.Text+"; "+c.RestoredBy+" puts it back", "suspend that first"
+		case c.MustStop && c.Replicas > 0:
+			f.Level, f.Advice = LevelChanges, "pergola adopt --stop stops it, in its turn"
+		case c.MustStop:
 			f.Text += "; it is stopped"
 		}
 		r.add(f)
@@ -282,11 +282,11 @@ func (a *Adopter) checkSeeds(ctx context.Context, r *Report, found []Controller)
 	if virtual == nil {
 		return nil
 	}
-	live, err := list(ctx, virtual, seedKind, "")
+	live, err := listObjects(ctx, virtual, seedKind, "")
 	if err != nil || len(live) == 0 {
 		return err
 	}
-	shoots, err := list(ctx, virtual, shootKind, "")
+	shoots, err := listObjects(ctx, virtual, shootKind, "")
 	if err != nil {
 		return err
 	}
@@ -294,17 +294,17 @@ func (a *Adopter) checkSeeds(ctx context.Context, r *Report, found []Controller)
 	for i := range live {
 		name, on := live[i].GetName(), 0
 		for j := range shoots {
-			if text(&shoots[j], "spec", "seedName") == name {
+			if stringField(&shoots[j], "spec", "seedName") == name {
 				on++
 			}
 		}
-		stops := slices.ContainsFunc(found, func(c Controller) bool { return c.Cluster == name && c.Role == gardenletRole && c.Stops })
+		stops := slices.ContainsFunc(found, func(c Controller) bool { return c.Cluster == name && c.Role == gardenletRole && c.MustStop })
 		switch object := []string{"Seed " + name}; {
 		case !slices.Contains(names, name):
-			r.add(Finding{Level: Fine, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("the landscape does not declare it: its gardenlet goes on, with %s", printable.WithCount(on, "Shoot"))})
+			r.add(Finding{Level: LevelFine, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("the landscape does not declare it: its gardenlet goes on, with %s", printable.WithCount(on, "Shoot"))})
 		case stops && on > 0:
-			r.add(Finding{Level: Blocks, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("%s run on it, and this version of Pergola does not look after nodes and system components of Shoots (docs/compatibility.md)", printable.WithCount(on, "Shoot")),
-				Do: "leave the Seed out of the landscape: its gardenlet goes on, beside a Garden that Pergola runs"})
+			r.add(Finding{Level: LevelBlocks, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("%s run on it, and this version of Pergola does not look after nodes and system components of Shoots (docs/compatibility.md)", printable.WithCount(on, "Shoot")),
+				Advice: "leave the Seed out of the landscape: its gardenlet goes on, beside a Garden that Pergola runs"})
 		}
 	}
 	return nil

@@ -41,16 +41,16 @@ import (
 // upstream is a landscape that gardener-operator runs, represented by its objects.
 type upstream struct {
 	*stage
-	// texts maps addresses and names of the recording to those of the test.
-	texts  map[string]string
-	mapper map[string]*restmapper.DeferredDiscoveryRESTMapper
+	// replacements maps addresses and names of the recording to those of the test.
+	replacements map[string]string
+	mapper       map[string]*restmapper.DeferredDiscoveryRESTMapper
 	// host and port are the address of the Gardener API.
 	host net.IP
 	port int64
 	// rendered are the landscape's objects by cluster and key, rendered with live data.
 	rendered map[string]*unstructured.Unstructured
-	// was are the objects of upstream as they were created.
-	was recording
+	// recording are the objects of upstream as they were created.
+	recording upstreamRecording
 }
 
 // gardenAPI is the cluster that serves the Gardener API behind the virtual garden.
@@ -58,7 +58,7 @@ const gardenAPI = "garden-api"
 
 func newUpstream(t *testing.T, dir string) *upstream {
 	t.Helper()
-	u := &upstream{host: reachable(t), stage: &stage{T: t, world: up(t, true, landscape.Virtual, gardenAPI), dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}}, texts: map[string]string{}, mapper: map[string]*restmapper.DeferredDiscoveryRESTMapper{}}
+	u := &upstream{host: hostAddress(t), stage: &stage{T: t, world: startClusters(t, true, landscape.Virtual, gardenAPI), dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}}, replacements: map[string]string{}, mapper: map[string]*restmapper.DeferredDiscoveryRESTMapper{}}
 	for name, config := range u.world.configs {
 		somebody := rest.CopyConfig(config)
 		somebody.UserAgent = "somebody"
@@ -69,17 +69,18 @@ func newUpstream(t *testing.T, dir string) *upstream {
 		require.NoError(t, err)
 		u.mapper[name] = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(found))
 	}
-	u.declare(dir)
+	u.writeLandscape(dir)
 	return u
 }
 
-// declare writes the landscape: upstream's example without its Secrets, which exist in the cluster.
-func (u *upstream) declare(dir string) {
+// writeLandscape writes the landscape: upstream's example without its Secrets, which exist in the
+// cluster.
+func (u *upstream) writeLandscape(dir string) {
 	u.Helper()
 	for _, name := range []string{"garden", "components/garden/kube-apiserver", ".sops"} {
 		require.NoError(u, os.MkdirAll(u.path(name), 0o755))
 	}
-	u.write("components/garden/kube-apiserver/kustomization.yaml", noWait)
+	u.write("components/garden/kube-apiserver/kustomization.yaml", noWaitOverlay)
 	u.write("landscape.yaml", `
 apiVersion: landscape.pergola.dev/v1alpha1
 kind: Landscape
@@ -116,17 +117,18 @@ func (u *upstream) resource(cluster string, o *unstructured.Unstructured) (dynam
 	return r.Namespace(o.GetNamespace()), nil
 }
 
-// put creates objects as upstream's managers do. It retries objects that depend on others.
-func (u *upstream) put(all []recorded) {
+// createObjects creates objects as upstream's managers do. It retries objects that depend on
+// others.
+func (u *upstream) createObjects(all []recordedObject) {
 	u.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
-		var left []recorded
+		var left []recordedObject
 		var problems []string
 		for _, r := range all {
 			resource, err := u.resource(r.cluster, r.Unstructured)
 			if err == nil {
 				manager := "gardener-operator"
-				if r.carrier != "" {
+				if r.managedResource != "" {
 					manager = "gardener-resource-manager"
 				}
 				_, err = resource.Create(u.context(), r.Unstructured, metav1.CreateOptions{FieldManager: manager})
@@ -156,8 +158,8 @@ func (u *upstream) landscape() *landscapes.Landscape {
 	return l
 }
 
-// input returns the Garden of the files.
-func (u *upstream) input() render.Input {
+// gardenInput returns the Garden of the files.
+func (u *upstream) gardenInput() render.Input {
 	u.Helper()
 	inputs, err := render.Owners(u.landscape(), render.At(time.Now()))
 	require.NoError(u, err)
@@ -195,22 +197,22 @@ func (u *upstream) makeSecrets(result render.Result) {
 			continue
 		}
 		there[name] = s
-		if u.was.secrets[name] == nil {
+		if u.recording.secrets[name] == nil {
 			require.NoError(u, client.CoreV1().Secrets("garden").Delete(u.context(), s.Name, metav1.DeleteOptions{}), "upstream has none of it")
 		}
 	}
-	for _, r := range u.was.objects {
+	for _, r := range u.recording.objects {
 		if made := byContent[hashSuffix.ReplaceAllString(r.GetName(), "")]; r.GetKind() == "Secret" && made != "" {
-			u.texts[r.GetName()] = made
+			u.replacements[r.GetName()] = made
 		}
 	}
-	for name, want := range u.was.secrets {
+	for name, want := range u.recording.secrets {
 		have, is := there[name]
 		if !is {
 			assert.Equal(u, "shoot-access-gardener-resource-manager-bootstrap", name, "nothing asks for it; this one is for ten minutes")
 			continue
 		}
-		u.texts[want.GetName()] = have.Name
+		u.replacements[want.GetName()] = have.Name
 		assert.Equal(u, slices.Sorted(maps.Keys(want.GetLabels())), slices.Sorted(maps.Keys(have.Labels)), "labels of Secret %s", have.Name)
 		data, _, _ := unstructured.NestedMap(want.Object, "data")
 		assert.Equal(u, slices.Sorted(maps.Keys(data)), slices.Sorted(maps.Keys(have.Data)), "keys of Secret %s", have.Name)
@@ -230,68 +232,68 @@ func (u *upstream) deploy(dir string) {
 	for _, image := range images {
 		if image.Name == apiServerImage {
 			// the recording comes from a build without a release
-			u.texts["v0.0.0-master+$Format:%H$"] = image.Tag
+			u.replacements["v0.0.0-master+$Format:%H$"] = image.Tag
 		}
 	}
-	u.was = readRecording(u.T, dir, strings.NewReplacer())
+	u.recording = readRecording(u.T, dir, strings.NewReplacer())
 
 	u.Log("definitions, namespaces, the Garden")
-	in := u.input()
+	in := u.gardenInput()
 	in.Facts.Clusters = map[string]render.ClusterFact{"runtime": {KubernetesVersion: "1.34.1"}}
 	first, err := render.Render(in, render.Options{Catalogue: components.FS})
 	require.NoError(u, err)
-	var definitions []recorded
+	var definitions []recordedObject
 	for _, b := range first.Bundles {
 		for _, o := range b.Objects {
 			if o.GetKind() == "CustomResourceDefinition" && b.Component == "garden/crds" {
-				definitions = append(definitions, recorded{o.Unstructured.DeepCopy(), landscape.Runtime, ""})
+				definitions = append(definitions, recordedObject{o.Unstructured.DeepCopy(), landscape.Runtime, ""})
 			}
 		}
 	}
-	definitions = append(definitions, u.definitions(landscape.Runtime, "operator.gardener.cloud_")...)
-	definitions = append(definitions, u.definitions(gardenAPI, "core.gardener.cloud_", "seedmanagement.", "operations.", "security.")...)
-	u.put(definitions)
-	carriers := map[string]recorded{}
-	for _, r := range u.was.objects {
+	definitions = append(definitions, u.crdObjects(landscape.Runtime, "operator.gardener.cloud_")...)
+	definitions = append(definitions, u.crdObjects(gardenAPI, "core.gardener.cloud_", "seedmanagement.", "operations.", "security.")...)
+	u.createObjects(definitions)
+	carriers := map[string]recordedObject{}
+	for _, r := range u.recording.objects {
 		if r.GetKind() == "ManagedResource" {
 			carriers[r.GetNamespace()+"/"+r.GetName()] = r
 		}
 	}
-	var namespaces []recorded
-	for _, r := range u.was.objects {
+	var namespaces []recordedObject
+	for _, r := range u.recording.objects {
 		if r.GetKind() == "Namespace" {
-			namespaces = append(namespaces, u.complete(r, carriers))
+			namespaces = append(namespaces, u.completeRecorded(r, carriers))
 		}
 	}
-	namespaces = append(namespaces, recorded{u.object("{apiVersion: v1, kind: Namespace, metadata: {name: garden}}"), gardenAPI, ""})
-	u.put(namespaces)
-	for _, r := range u.was.objects {
+	namespaces = append(namespaces, recordedObject{u.parseObject("{apiVersion: v1, kind: Namespace, metadata: {name: garden}}"), gardenAPI, ""})
+	u.createObjects(namespaces)
+	for _, r := range u.recording.objects {
 		if r.GetKind() == "Garden" {
-			u.put([]recorded{u.complete(r, nil)})
+			u.createObjects([]recordedObject{u.completeRecorded(r, nil)})
 		}
 	}
-	u.put([]recorded{
-		{u.object(`{apiVersion: v1, kind: Secret, metadata: {name: garden-dns-local, namespace: garden}, type: Opaque}`), landscape.Runtime, ""},
-		{u.object(`{apiVersion: v1, kind: Secret, metadata: {name: virtual-garden-etcd-main-backup-local, namespace: garden}, type: Opaque, stringData: {hostPath: /etc/gardener/local-backupbuckets}}`), landscape.Runtime, ""},
+	u.createObjects([]recordedObject{
+		{u.parseObject(`{apiVersion: v1, kind: Secret, metadata: {name: garden-dns-local, namespace: garden}, type: Opaque}`), landscape.Runtime, ""},
+		{u.parseObject(`{apiVersion: v1, kind: Secret, metadata: {name: virtual-garden-etcd-main-backup-local, namespace: garden}, type: Opaque, stringData: {hostPath: /etc/gardener/local-backupbuckets}}`), landscape.Runtime, ""},
 	})
 	garden := u.get(landscape.Runtime, gardens, "", "local")
-	u.texts["11111111-2222-3333-4444-555555555555"] = string(garden.GetUID())
+	u.replacements["11111111-2222-3333-4444-555555555555"] = string(garden.GetUID())
 
 	u.Log("secrets, Services and their addresses")
 	u.makeSecrets(first)
 	u.serveGardenAPI()
-	var services []recorded
-	for _, r := range u.was.objects {
+	var services []recordedObject
+	for _, r := range u.recording.objects {
 		if r.GetKind() == "Service" {
-			settlePorts(r.Unstructured)
-			services = append(services, u.complete(r, carriers))
+			removeZeroTargetPorts(r.Unstructured)
+			services = append(services, u.completeRecorded(r, carriers))
 		}
 	}
-	u.put(services)
-	u.texts["1.2.3.4"] = u.gateway()
+	u.createObjects(services)
+	u.replacements["1.2.3.4"] = u.waitForGateway()
 
 	u.Log("what is rendered with all that")
-	c := u.process(0)
+	c := u.newConverger(0)
 	_, err = c.Plan(u.context())
 	u.rendered = map[string]*unstructured.Unstructured{}
 	for _, place := range c.RenderedObjects() {
@@ -303,70 +305,70 @@ func (u *upstream) deploy(dir string) {
 	require.NotEmpty(u, u.rendered, "%v", err)
 
 	u.Log("everything else")
-	for u.renamed(dir) {
+	for u.findRenamed(dir) {
 	}
-	u.was = readRecording(u.T, dir, u.replacer())
-	content := map[string][]recorded{}
-	var rest []recorded
-	for _, r := range u.was.objects {
+	u.recording = readRecording(u.T, dir, u.replacer())
+	content := map[string][]recordedObject{}
+	var rest []recordedObject
+	for _, r := range u.recording.objects {
 		switch r.GetKind() {
 		case "ManagedResource", "CustomResourceDefinition", "Namespace", "Garden":
 			continue
 		}
-		if slices.Contains(unregistered, r.GetKind()+" "+r.GetName()) {
+		if slices.Contains(unregisteredWebhooks, r.GetKind()+" "+r.GetName()) {
 			continue
 		}
-		settlePorts(r.Unstructured)
-		r = u.complete(r, carriers)
-		u.leadToGardenAPI(r)
+		removeZeroTargetPorts(r.Unstructured)
+		r = u.completeRecorded(r, carriers)
+		u.patchEndpoints(r)
 		if r.GetKind() != "Service" {
 			rest = append(rest, r)
 		}
-		if r.carrier != "" {
-			content[r.carrier] = append(content[r.carrier], r)
+		if r.managedResource != "" {
+			content[r.managedResource] = append(content[r.managedResource], r)
 		}
 	}
-	u.put(u.admitted(rest))
+	u.createObjects(u.admitObjects(rest))
 	for _, name := range slices.Sorted(maps.Keys(carriers)) {
-		u.carry(carriers[name], content[name])
+		u.createManagedResourceData(carriers[name], content[name])
 	}
-	u.upstreamRuns()
+	u.deployGardenerOperator()
 	_, err = u.api[landscape.Runtime].Resource(gardens).Patch(u.context(), "local", types.MergePatchType, []byte(`{"status":{"observedGeneration":1,
 "lastOperation":{"type":"Reconcile","state":"Succeeded","progress":100,"description":"done","lastUpdateTime":"2026-01-01T00:00:00Z"}}}`), metav1.PatchOptions{FieldManager: "gardener-operator"}, "status")
 	require.NoError(u, err)
 }
 
-// definitions returns our CRDs whose file names have one of the prefixes.
-func (u *upstream) definitions(cluster string, prefixes ...string) []recorded {
+// crdObjects returns our CRDs whose file names have one of the prefixes.
+func (u *upstream) crdObjects(cluster string, prefixes ...string) []recordedObject {
 	u.Helper()
-	var out []recorded
+	var out []recordedObject
 	files, err := filepath.Glob(filepath.Join(u.world.Root, "api", "crds", "*.yaml"))
 	require.NoError(u, err)
 	for _, file := range files {
 		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(filepath.Base(file), prefix) }) {
 			raw, err := os.ReadFile(file)
 			require.NoError(u, err)
-			out = append(out, recorded{u.object(string(raw)), cluster, ""})
+			out = append(out, recordedObject{u.parseObject(string(raw)), cluster, ""})
 		}
 	}
 	require.NotEmpty(u, out)
 	return out
 }
 
-func (u *upstream) object(text string) *unstructured.Unstructured {
+func (u *upstream) parseObject(text string) *unstructured.Unstructured {
 	u.Helper()
 	o := &unstructured.Unstructured{}
 	require.NoError(u, yaml.Unmarshal([]byte(text), &o.Object))
 	return o
 }
 
-// gateway waits for the address of the gateway.
-func (u *upstream) gateway() string {
+// waitForGateway waits for the address of the gateway.
+func (u *upstream) waitForGateway() string {
 	u.Helper()
 	var address string
 	require.Eventually(u, func() bool {
 		service := u.get(landscape.Runtime, servicesResource, "virtual-garden-istio-ingress", "istio-ingressgateway")
-		found, _, _ := unstructured.NestedSlice(contentOf(service), "status", "loadBalancer", "ingress")
+		found, _, _ := unstructured.NestedSlice(objectMap(service), "status", "loadBalancer", "ingress")
 		if len(found) > 0 {
 			address, _ = found[0].(map[string]any)["ip"].(string)
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// fixed are fields of a Garden that describe existing things: a new value would not change them,
-// but break them.
-var fixed = map[string]string{
+// fixedFields are fields of a Garden that describe existing things: a new value would not change
+// them, but break them.
+var fixedFields = map[string]string{
 	"spec.virtualCluster.gardener.clusterIdentity":                                      "Seeds, Shoots and the objects of extensions carry it",
 	"spec.virtualCluster.networking":                                                    "Services of the virtual garden have addresses of it",
 	"spec.runtimeCluster.networking":                                                    "the runtime cluster has these networks",
@@ -37,8 +37,8 @@ var fixed = map[string]string{
 // checkGarden compares the live Garden's spec with that of Git, both with API defaults.
 func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error {
 	if live == nil {
-		r.add(Finding{Level: Changes, Area: AreaGarden, Cluster: "runtime", Text: "there is no Garden in the runtime cluster: gardener-operator does not run this landscape",
-			Do: "see docs/migration.md on landscapes without gardener-operator: the Secrets to label, the names of volume claims, DNS"})
+		r.add(Finding{Level: LevelChanges, Area: AreaGarden, Cluster: "runtime", Text: "there is no Garden in the runtime cluster: gardener-operator does not run this landscape",
+			Advice: "see docs/migration.md on landscapes without gardener-operator: the Secrets to label, the names of volume claims, DNS"})
 		return nil
 	}
 	r.add(checkState(live)...)
@@ -47,7 +47,7 @@ func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error 
 	if err != nil {
 		return err
 	}
-	lives, err := defaulted(live)
+	lives, err := defaultedSpec(live)
 	if err != nil {
 		return err
 	}
@@ -57,19 +57,19 @@ func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error 
 	found := false
 	for _, field := range redact.Compare(spec(lives), spec(declared["spec"])) {
 		found = true
-		f := Finding{Level: Changes, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Fields: []change.Field{field}, Text: field.Path + " differs from the file"}
-		switch why := whyFixed(field); {
+		f := Finding{Level: LevelChanges, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Fields: []change.Field{field}, Text: field.Path + " differs from the file"}
+		switch why := fixedFieldReason(field); {
 		case why != "":
-			f.Level, f.Do = Blocks, "write what lives into the file: "+why
+			f.Level, f.Advice = LevelBlocks, "write what lives into the file: "+why
 		case field.New == nil && !field.Hidden:
-			f.Text, f.Do = field.Path+" is set in the cluster and not in the file", "write it into the file; without, it is taken away where gardener-operator, kubectl apply or Helm set it, and else stays as it is"
+			f.Text, f.Advice = field.Path+" is set in the cluster and not in the file", "write it into the file; without, it is taken away where gardener-operator, kubectl apply or Helm set it, and else stays as it is"
 		case field.Path == "spec.virtualCluster.kubernetes.version":
-			f = versionOfGarden(f, field)
+			f = adjustVersionFinding(f, field)
 		}
 		r.add(f)
 	}
 	if !found {
-		r.add(Finding{Level: Fine, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "the file says what lives"})
+		r.add(Finding{Level: LevelFine, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "the file says what lives"})
 	}
 	return nil
 }
@@ -79,33 +79,33 @@ func checkState(live *unstructured.Unstructured) []Finding {
 	var out []Finding
 	name := "Garden " + live.GetName()
 	if live.GetDeletionTimestamp() != nil {
-		out = append(out, Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "it is being deleted"})
+		out = append(out, Finding{Level: LevelBlocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "it is being deleted"})
 	}
 	if operation := live.GetAnnotations()["gardener.cloud/operation"]; operation != "" {
-		out = append(out, Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("operation %q was not taken up yet", operation),
-			Do: "wait until " + reconcilerOf(live) + " has done it"})
+		out = append(out, Finding{Level: LevelBlocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("operation %q was not taken up yet", operation),
+			Advice: "wait until " + reconcilerOf(live) + " has done it"})
 	}
-	if state := text(live, "status", "lastOperation", "state"); state != "Succeeded" {
-		out = append(out, Finding{Level: Blocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("its last operation is %q: %s", state, text(live, "status", "lastOperation", "description")),
-			Do: "wait until " + reconcilerOf(live) + " is done, or repair what it says: nothing is handed over halfway"})
+	if state := stringField(live, "status", "lastOperation", "state"); state != "Succeeded" {
+		out = append(out, Finding{Level: LevelBlocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("its last operation is %q: %s", state, stringField(live, "status", "lastOperation", "description")),
+			Advice: "wait until " + reconcilerOf(live) + " is done, or repair what it says: nothing is handed over halfway"})
 	}
 	return out
 }
 
-// pergola is the name of the reconciler, beside gardener-operator.
-const pergola = "Pergola"
+// reconcilerPergola is the name of the reconciler, beside gardener-operator.
+const reconcilerPergola = "Pergola"
 
 // reconcilerOf names the last reconciler of a Garden.
 func reconcilerOf(garden *unstructured.Unstructured) string {
-	if isPergolas(garden) && !strings.HasPrefix(text(garden, "status", "gardener", "name"), operatorRole) {
-		return pergola
+	if isAppliedByPergola(garden) && !strings.HasPrefix(stringField(garden, "status", "gardener", "name"), operatorRole) {
+		return reconcilerPergola
 	}
 	return operatorRole
 }
 
-// defaulted returns the spec of a Garden with API defaults, which are missing if no webhook, or an
-// older one, has defaulted it.
-func defaulted(live *unstructured.Unstructured) (any, error) {
+// defaultedSpec returns the spec of a Garden with API defaults, which are missing if no webhook, or
+// an older one, has defaulted it.
+func defaultedSpec(live *unstructured.Unstructured) (any, error) {
 	garden := &operatorv1alpha1.Garden{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, garden); err != nil {
 		return nil, fmt.Errorf("reading Garden %s: %w", live.GetName(), err)
@@ -116,11 +116,11 @@ func defaulted(live *unstructured.Unstructured) (any, error) {
 		return nil, fmt.Errorf("reading Garden %s: %w", live.GetName(), err)
 	}
 	// including fields that our types do not know
-	return completed(full["spec"], live.Object["spec"]), nil
+	return mergeMissing(full["spec"], live.Object["spec"]), nil
 }
 
-// completed returns a value merged with the fields that only the other value has.
-func completed(value, more any) any {
+// mergeMissing returns a value merged with the fields that only the other value has.
+func mergeMissing(value, more any) any {
 	x, is := value.(map[string]any)
 	y, too := more.(map[string]any)
 	if !is || !too {
@@ -131,31 +131,31 @@ func completed(value, more any) any {
 	}
 	out := maps.Clone(x)
 	for key, other := range y {
-		out[key] = completed(out[key], other)
+		out[key] = mergeMissing(out[key], other)
 	}
 	return out
 }
 
-func versionOfGarden(f Finding, field change.Field) Finding {
+func adjustVersionFinding(f Finding, field change.Field) Finding {
 	before, err := semver.NewVersion(fmt.Sprint(field.Old))
 	after, err2 := semver.NewVersion(fmt.Sprint(field.New))
 	if err == nil && err2 == nil && after.LessThan(before) {
-		f.Level, f.Do = Blocks, "write what lives into the file: versions never go back"
+		f.Level, f.Advice = LevelBlocks, "write what lives into the file: versions never go back"
 		return f
 	}
-	f.Level, f.Do = Restarts, "the API server of the virtual garden is updated: better in a commit after the takeover"
+	f.Level, f.Advice = LevelRestarts, "the API server of the virtual garden is updated: better in a commit after the takeover"
 	return f
 }
 
-// whyFixed says why a field must not change, or returns "". Additional zones, domains and issuers
-// are allowed.
-func whyFixed(field change.Field) string {
-	for path, why := range fixed {
+// fixedFieldReason says why a field must not change, or returns "". Additional zones, domains and
+// issuers are allowed.
+func fixedFieldReason(field change.Field) string {
+	for path, why := range fixedFields {
 		rest, within := strings.CutPrefix(field.Path, path)
 		if !within || rest != "" && rest[0] != '.' && rest[0] != '[' {
 			continue
 		}
-		if adds(field) && (strings.HasSuffix(path, ".zones") || strings.HasSuffix(path, ".domains") || strings.HasSuffix(path, ".acceptedIssuers")) {
+		if isAddition(field) && (strings.HasSuffix(path, ".zones") || strings.HasSuffix(path, ".domains") || strings.HasSuffix(path, ".acceptedIssuers")) {
 			return ""
 		}
 		return why
@@ -163,8 +163,8 @@ func whyFixed(field change.Field) string {
 	return ""
 }
 
-// adds reports whether a change only adds values.
-func adds(field change.Field) bool {
+// isAddition reports whether a change only adds values.
+func isAddition(field change.Field) bool {
 	if field.Old == nil && field.New != nil {
 		return true
 	}
@@ -178,12 +178,12 @@ const apiServerImage = "gardener-apiserver"
 
 // checkVersions compares the version of gardener-operator with that of the catalogue.
 func (a *Adopter) checkVersions(r *Report, garden *unstructured.Unstructured) error {
-	lives := text(garden, "status", "gardener", "version")
+	lives := stringField(garden, "status", "gardener", "version")
 	if garden == nil || lives == "" {
 		return nil
 	}
-	if reconcilerOf(garden) == pergola {
-		r.add(Finding{Level: Fine, Area: AreaVersions, Cluster: "runtime", Text: "Pergola has reconciled the Garden last"})
+	if reconcilerOf(garden) == reconcilerPergola {
+		r.add(Finding{Level: LevelFine, Area: AreaVersions, Cluster: "runtime", Text: "Pergola has reconciled the Garden last"})
 		return nil
 	}
 	images, err := render.ReadImageVector(a.Catalogue)
@@ -196,26 +196,26 @@ func (a *Adopter) checkVersions(r *Report, garden *unstructured.Unstructured) er
 			ours = image.Tag
 		}
 	}
-	f := Finding{Level: Fine, Area: AreaVersions, Cluster: "runtime", Text: fmt.Sprintf("gardener-operator is %s, the catalogue is written for Gardener %s", lives, ours)}
+	f := Finding{Level: LevelFine, Area: AreaVersions, Cluster: "runtime", Text: fmt.Sprintf("gardener-operator is %s, the catalogue is written for Gardener %s", lives, ours)}
 	before, err := semver.NewVersion(lives)
 	after, err2 := semver.NewVersion(ours)
 	switch {
 	case err != nil || err2 != nil:
-		f.Level, f.Do = Changes, "compare them yourself: one of the two is no version"
+		f.Level, f.Advice = LevelChanges, "compare them yourself: one of the two is no version"
 	case before.Major() != after.Major() || after.Minor() > before.Minor()+1:
-		f.Level, f.Do = Blocks, fmt.Sprintf("update gardener-operator to v%d.%d first: Gardener skips no minor version", after.Major(), after.Minor()-1)
+		f.Level, f.Advice = LevelBlocks, fmt.Sprintf("update gardener-operator to v%d.%d first: Gardener skips no minor version", after.Major(), after.Minor()-1)
 	case after.Minor() < before.Minor():
-		f.Level, f.Do = Blocks, "take a version of Pergola with a newer catalogue: Gardener does not go back"
+		f.Level, f.Advice = LevelBlocks, "take a version of Pergola with a newer catalogue: Gardener does not go back"
 	case after.Minor() > before.Minor():
-		f.Level, f.Do = Restarts, "the takeover is an update of Gardener, too: update gardener-operator to the same minor version first, and it is none"
+		f.Level, f.Advice = LevelRestarts, "the takeover is an update of Gardener, too: update gardener-operator to the same minor version first, and it is none"
 	}
 	r.add(f)
 	return nil
 }
 
-// rewrites are the phases in which upstream rewrites encrypted data and marks the objects and
+// rewritePhases are the phases in which upstream rewrites encrypted data and marks the objects and
 // Deployments in its own way.
-var rewrites = []string{string(gardencorev1beta1.RotationPreparing), string(gardencorev1beta1.RotationCompleting)}
+var rewritePhases = []string{string(gardencorev1beta1.RotationPreparing), string(gardencorev1beta1.RotationCompleting)}
 
 // checkRotation reports rotations of credentials. They have upstream's phases and continue from
 // there.
@@ -227,18 +227,18 @@ func checkRotation(r *Report, garden *unstructured.Unstructured) {
 	for _, kind := range []string{"certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey", "observability", "workloadIdentityKey"} {
 		one, _ := rotation[kind].(map[string]any)
 		phase, _ := one["phase"].(string)
-		f := Finding{Level: Fine, Area: AreaRotation, Cluster: "runtime", Text: fmt.Sprintf("rotation of %s: %s", kind, phase)}
+		f := Finding{Level: LevelFine, Area: AreaRotation, Cluster: "runtime", Text: fmt.Sprintf("rotation of %s: %s", kind, phase)}
 		switch {
 		case phase == "":
 			continue
-		case slices.Contains(rewrites, phase) && reconcilerOf(garden) == pergola:
-			f.Do = "nothing has to be done: Pergola has begun this step itself, or goes on with it"
-		case slices.Contains(rewrites, phase) && kind == "etcdEncryptionKey":
-			f.Level, f.Do = Blocks, "let gardener-operator end this step: it labels what it has rewritten, and Pergola does not know these labels"
-		case slices.Contains(rewrites, phase):
-			f.Level, f.Do = Changes, "nothing has to be done: the first apply goes on with this step, and asks gardenlets to change over"
+		case slices.Contains(rewritePhases, phase) && reconcilerOf(garden) == reconcilerPergola:
+			f.Advice = "nothing has to be done: Pergola has begun this step itself, or goes on with it"
+		case slices.Contains(rewritePhases, phase) && kind == "etcdEncryptionKey":
+			f.Level, f.Advice = LevelBlocks, "let gardener-operator end this step: it labels what it has rewritten, and Pergola does not know these labels"
+		case slices.Contains(rewritePhases, phase):
+			f.Level, f.Advice = LevelChanges, "nothing has to be done: the first apply goes on with this step, and asks gardenlets to change over"
 		case phase != string(gardencorev1beta1.RotationCompleted):
-			f.Do = "complete it when clients have changed over, before or after the takeover"
+			f.Advice = "complete it when clients have changed over, before or after the takeover"
 		}
 		r.add(f)
 	}

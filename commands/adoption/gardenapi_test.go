@@ -21,9 +21,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// leadElsewhere patches the address of the Gardener API into the rendered objects, because played
-// pods are not reachable. leadToGardenAPI does so for recorded ones.
-const leadElsewhere = `
+// endpointPatch patches the address of the Gardener API into the rendered objects, because played
+// pods are not reachable. patchEndpoints does so for recorded ones.
+const endpointPatch = `
 patches:
 - target: {kind: Endpoints, name: gardener-apiserver}
   patch: |
@@ -39,12 +39,12 @@ patches:
 // has the Gardener API as CRDs.
 func (u *upstream) serveGardenAPI() {
 	u.Helper()
-	certificate := u.get(landscape.Runtime, secretsResource, "garden", u.texts["gardener-apiserver-9ec653e5"])
+	certificate := u.get(landscape.Runtime, secretsResource, "garden", u.replacements["gardener-apiserver-9ec653e5"])
 	require.NotNil(u, certificate)
 	pair := map[string][]byte{}
 	for _, key := range []string{"tls.crt", "tls.key"} {
 		var err error
-		pair[key], err = base64.StdEncoding.DecodeString(text(certificate, "data", key))
+		pair[key], err = base64.StdEncoding.DecodeString(stringField(certificate, "data", key))
 		require.NoError(u, err)
 	}
 	loaded, err := tls.X509KeyPair(pair["tls.crt"], pair["tls.key"])
@@ -83,11 +83,11 @@ func (u *upstream) serveGardenAPI() {
 	u.port, err = strconv.ParseInt(port, 10, 64)
 	require.NoError(u, err)
 	require.NoError(u, os.MkdirAll(u.path("components/garden/gardener-apiserver"), 0o755))
-	u.write("components/garden/gardener-apiserver/kustomization.yaml", strings.NewReplacer("ADDRESS", u.host.String(), "PORT", port).Replace(leadElsewhere))
+	u.write("components/garden/gardener-apiserver/kustomization.yaml", strings.NewReplacer("ADDRESS", u.host.String(), "PORT", port).Replace(endpointPatch))
 }
 
-// leadToGardenAPI changes a recorded object as the patch changes the rendered one.
-func (u *upstream) leadToGardenAPI(r recorded) {
+// patchEndpoints changes a recorded object as the patch changes the rendered one.
+func (u *upstream) patchEndpoints(r recordedObject) {
 	u.Helper()
 	switch r.key() {
 	case "Endpoints/kube-system/gardener-apiserver":
@@ -98,9 +98,9 @@ func (u *upstream) leadToGardenAPI(r recorded) {
 	}
 }
 
-// reachable returns an address of this machine that is valid in an Endpoints object, which excludes
-// loopback.
-func reachable(t *testing.T) net.IP {
+// hostAddress returns an address of this machine that is valid in an Endpoints object, which
+// excludes loopback.
+func hostAddress(t *testing.T) net.IP {
 	t.Helper()
 	found, err := net.InterfaceAddrs()
 	require.NoError(t, err)

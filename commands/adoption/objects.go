@@ -14,16 +14,16 @@ import (
 // workloads have pods that a change of their template replaces.
 var workloads = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
-// operated are kinds for which an operator creates workloads: a change of their spec may replace
-// the pods.
-var operated = []string{"Alertmanager", "FluentBit", "OpenTelemetryCollector", "Prometheus", "VLSingle"}
+// operatorKinds are kinds for which an operator creates workloads: a change of their spec may
+// replace the pods.
+var operatorKinds = []string{"Alertmanager", "FluentBit", "OpenTelemetryCollector", "Prometheus", "VLSingle"}
 
-// lost are the words of a plan for irreversible losses.
-var lost = []string{"loses", "deletes every object", "deletes everything"}
+// lossPhrases are the words of a plan for irreversible losses.
+var lossPhrases = []string{"loses", "deletes every object", "deletes everything"}
 
 // checkObjects classifies what an apply would do with the objects of components and declarations.
 func (a *Adopter) checkObjects(r *Report, p change.Plan) {
-	r.Problems = append(r.Problems, deferred(p)...)
+	r.Problems = append(r.Problems, incompletePlanNotes(p)...)
 	type group struct {
 		cluster, bundle string
 		action          change.Action
@@ -35,11 +35,11 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 		if item.Object.Kind == "Garden" && item.Action != change.Fail && item.Action != change.Hold && item.Action != change.Delete {
 			continue // checkGarden reports its fields
 		}
-		if f, alone := single(item); alone {
+		if f, alone := singleFinding(item); alone {
 			r.add(f)
 			continue
 		}
-		if (item.Action == change.Adopt || item.Action == change.Change) && len(own(item.Fields)) == 0 {
+		if (item.Action == change.Adopt || item.Action == change.Change) && len(withoutReconcilerMarks(item.Fields)) == 0 {
 			fine[item.Cluster]++
 			continue
 		}
@@ -50,19 +50,19 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 		groups[g] = append(groups[g], item)
 	}
 	for _, g := range order {
-		f := Finding{Level: Changes, Area: AreaObjects, Cluster: g.cluster, Objects: names(groups[g])}
+		f := Finding{Level: LevelChanges, Area: AreaObjects, Cluster: g.cluster, Objects: objectNames(groups[g])}
 		what := printable.WithCount(len(groups[g]), "object") + " of " + g.bundle
 		switch g.action {
 		case change.Create:
 			f.Text = what + ": made, because nobody has made them yet"
 		case change.Delete:
-			f.Text, f.Do = what+": deleted, because nothing renders them", "look whether you need them: what extensions or people need belongs into the landscape"
+			f.Text, f.Advice = what+": deleted, because nothing renders them", "look whether you need them: what extensions or people need belongs into the landscape"
 		case change.Keep:
 			f.Text = what + ": no longer looked after, and left as they are"
 		default:
 			f.Text = what + ": changed, nothing restarts"
 			for _, item := range groups[g] {
-				for _, field := range own(item.Fields) {
+				for _, field := range withoutReconcilerMarks(item.Fields) {
 					field.Path = item.Object.String() + ": " + field.Path
 					f.Fields = append(f.Fields, field)
 				}
@@ -72,20 +72,20 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 	}
 	for _, cluster := range []string{"runtime", "virtual"} {
 		if fine[cluster] > 0 {
-			r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.WithCount(fine[cluster], "object"))})
+			r.add(Finding{Level: LevelFine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.WithCount(fine[cluster], "object"))})
 		}
 		delete(fine, cluster)
 	}
 	for cluster, n := range fine {
-		r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.WithCount(n, "object"))})
+		r.add(Finding{Level: LevelFine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.WithCount(n, "object"))})
 	}
 	if p.Unchanged > 0 {
-		r.add(Finding{Level: Fine, Area: AreaObjects, Text: fmt.Sprintf("%s are what is rendered", printable.WithCount(p.Unchanged, "object"))})
+		r.add(Finding{Level: LevelFine, Area: AreaObjects, Text: fmt.Sprintf("%s are what is rendered", printable.WithCount(p.Unchanged, "object"))})
 	}
 }
 
-// deferred returns the notes of an incomplete plan that are not errors.
-func deferred(p change.Plan) []string {
+// incompletePlanNotes returns the notes of an incomplete plan that are not errors.
+func incompletePlanNotes(p change.Plan) []string {
 	var out []string
 	for _, note := range p.Notes {
 		if strings.Contains(note, "no key") {
@@ -95,38 +95,38 @@ func deferred(p change.Plan) []string {
 	return out
 }
 
-// single returns a finding that is not grouped with others.
-func single(item change.Item) (Finding, bool) {
-	f := Finding{Area: AreaObjects, Cluster: item.Cluster, Objects: []string{item.Object.String()}, Fields: own(item.Fields)}
+// singleFinding returns a finding that is not grouped with others.
+func singleFinding(item change.Item) (Finding, bool) {
+	f := Finding{Area: AreaObjects, Cluster: item.Cluster, Objects: []string{item.Object.String()}, Fields: withoutReconcilerMarks(item.Fields)}
 	says := strings.Join(item.Consequences, ", ")
-	fatal := slices.ContainsFunc(lost, func(word string) bool { return strings.Contains(says, word) })
+	fatal := slices.ContainsFunc(lossPhrases, func(word string) bool { return strings.Contains(says, word) })
 	switch {
 	case item.Action == change.Fail:
-		f.Level, f.Text, f.Do = Blocks, "it could not be applied: "+item.Reason, "settle it, or say whose value counts: docs/ownership.md"
+		f.Level, f.Text, f.Advice = LevelBlocks, "it could not be applied: "+item.Reason, "settle it, or say whose value counts: docs/ownership.md"
 	case item.Action == change.Hold:
-		f.Level, f.Text, f.Do = Changes, "it would go, and is held: "+item.Reason, "look whether you need it; pergola apply asks for an approval"
+		f.Level, f.Text, f.Advice = LevelChanges, "it would go, and is held: "+item.Reason, "look whether you need it; pergola apply asks for an approval"
 		if item.Approval == "" {
-			f.Do = ""
+			f.Advice = ""
 		}
 	case fatal && (item.Action == change.Delete || item.Action == change.Recreate):
-		f.Level, f.Text, f.Do = Blocks, fmt.Sprintf("%s: %s", item.Action, says), "write it into the landscape, or take it away before the takeover"
+		f.Level, f.Text, f.Advice = LevelBlocks, fmt.Sprintf("%s: %s", item.Action, says), "write it into the landscape, or take it away before the takeover"
 	case item.Action == change.Recreate:
-		f.Level, f.Text = Restarts, "it is deleted and made anew: "+item.Reason
+		f.Level, f.Text = LevelRestarts, "it is deleted and made anew: "+item.Reason
 	case item.Action != change.Change && item.Action != change.Adopt:
 		return f, false
-	case item.Object.Kind == "Etcd" && within(f.Fields, "spec.backup.store"):
-		f.Level, f.Text, f.Do = Blocks, "its backups are elsewhere than is rendered", "write bucket and provider of the backups that there are into the Garden"
-	case slices.Contains(operated, item.Object.Kind) && within(telling(f.Fields), "spec"):
-		f.Level, f.Text = Restarts, "its operator may replace its pods"
-	case item.Object.Kind == "Etcd" && len(telling(f.Fields)) == 0:
+	case item.Object.Kind == "Etcd" && hasFieldBelow(f.Fields, "spec.backup.store"):
+		f.Level, f.Text, f.Advice = LevelBlocks, "its backups are elsewhere than is rendered", "write bucket and provider of the backups that there are into the Garden"
+	case slices.Contains(operatorKinds, item.Object.Kind) && hasFieldBelow(withoutEmptyFields(f.Fields), "spec"):
+		f.Level, f.Text = LevelRestarts, "its operator may replace its pods"
+	case item.Object.Kind == "Etcd" && len(withoutEmptyFields(f.Fields)) == 0:
 		return f, false // etcd-druid creates the same objects from it
-	case slices.Contains(workloads, item.Object.Kind) && within(f.Fields, "spec.template") || strings.Contains(says, "roll the etcd") || strings.Contains(says, "its pods") && len(f.Fields) > 0:
-		f.Level, f.Text = Restarts, "its pods are replaced"
+	case slices.Contains(workloads, item.Object.Kind) && hasFieldBelow(f.Fields, "spec.template") || strings.Contains(says, "roll the etcd") || strings.Contains(says, "its pods") && len(f.Fields) > 0:
+		f.Level, f.Text = LevelRestarts, "its pods are replaced"
 		if says != "" {
 			f.Text += " (" + says + ")"
 		}
 		f.Fields = slices.DeleteFunc(f.Fields, func(field change.Field) bool {
-			return slices.Contains(workloads, item.Object.Kind) && !within([]change.Field{field}, "spec.template")
+			return slices.Contains(workloads, item.Object.Kind) && !hasFieldBelow([]change.Field{field}, "spec.template")
 		})
 	default:
 		return f, false
@@ -134,30 +134,30 @@ func single(item change.Item) (Finding, bool) {
 	return f, true
 }
 
-// marks are the annotations and labels of reconcilers that a takeover changes.
-var marks = map[string][]string{
+// reconcilerMarks are the annotations and labels of reconcilers that a takeover changes.
+var reconcilerMarks = map[string][]string{
 	"metadata.annotations": {"gardener.cloud/timestamp", "gardener.cloud/operation", resourcesv1alpha1.Description, resourcesv1alpha1.Origin},
 	"metadata.labels":      {resourcesv1alpha1.ManagedBy},
 }
 
-// own returns the changed fields except marks of reconcilers.
-func own(fields []change.Field) []change.Field {
+// withoutReconcilerMarks returns the changed fields except marks of reconcilers.
+func withoutReconcilerMarks(fields []change.Field) []change.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f change.Field) bool {
 		if f.Path == "metadata.finalizers" {
 			return true
 		}
-		for path, keys := range marks {
+		for path, keys := range reconcilerMarks {
 			if rest, is := strings.CutPrefix(f.Path, path); is {
 				// The whole map is new if the object had no annotations or labels.
-				return rest == "" && onlyOf(f.Old, keys) && onlyOf(f.New, keys) || slices.Contains(keys, strings.Trim(rest, "[]"))
+				return rest == "" && hasOnlyKeys(f.Old, keys) && hasOnlyKeys(f.New, keys) || slices.Contains(keys, strings.Trim(rest, "[]"))
 			}
 		}
 		return false
 	})
 }
 
-// onlyOf reports whether a map has only these keys.
-func onlyOf(value any, keys []string) bool {
+// hasOnlyKeys reports whether a map has only these keys.
+func hasOnlyKeys(value any, keys []string) bool {
 	if value == nil {
 		return true
 	}
@@ -168,27 +168,27 @@ func onlyOf(value any, keys []string) bool {
 	return is
 }
 
-// telling returns the fields that are not hollow: programs that write whole objects also write
-// unset fields.
-func telling(fields []change.Field) []change.Field {
-	return slices.DeleteFunc(slices.Clone(fields), func(f change.Field) bool { return !f.Hidden && isHollow(f.Old) && isHollow(f.New) })
+// withoutEmptyFields returns the fields that are not hollow: programs that write whole objects also
+// write unset fields.
+func withoutEmptyFields(fields []change.Field) []change.Field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f change.Field) bool { return !f.Hidden && isDeeplyEmpty(f.Old) && isDeeplyEmpty(f.New) })
 }
 
-// isHollow reports whether a value is empty at any depth.
-func isHollow(value any) bool {
+// isDeeplyEmpty reports whether a value is empty at any depth.
+func isDeeplyEmpty(value any) bool {
 	switch v := value.(type) {
 	case nil:
 		return true
 	case map[string]any:
-		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(inner any) bool { return !isHollow(inner) })
+		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(inner any) bool { return !isDeeplyEmpty(inner) })
 	case []any:
-		return !slices.ContainsFunc(v, func(inner any) bool { return !isHollow(inner) })
+		return !slices.ContainsFunc(v, func(inner any) bool { return !isDeeplyEmpty(inner) })
 	}
 	return false
 }
 
-// within reports whether one of the fields is at or below a path.
-func within(fields []change.Field, path string) bool {
+// hasFieldBelow reports whether one of the fields is at or below a path.
+func hasFieldBelow(fields []change.Field, path string) bool {
 	return slices.ContainsFunc(fields, func(f change.Field) bool {
 		rest, ok := strings.CutPrefix(f.Path, path)
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

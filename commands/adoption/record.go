@@ -24,20 +24,21 @@ const (
 	recordKey  = "stopped.json"
 )
 
-// record is its content.
-type record struct {
-	Landscape string    `json:"landscape"`
-	Stopped   []stopped `json:"stopped"`
+// adoptionRecord is its content.
+type adoptionRecord struct {
+	Landscape string              `json:"landscape"`
+	Stopped   []stoppedController `json:"stopped"`
 }
 
-// stopped is one controller.
-type stopped struct {
+// stoppedController is one controller.
+type stoppedController struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
 	Replicas  int64     `json:"replicas"`
 	At        time.Time `json:"at"`
-	// Ignored is the ManagedResource, NAMESPACE/NAME, that was annotated to be ignored.
-	Ignored string `json:"ignored,omitempty"`
+	// IgnoredManagedResource is the ManagedResource, NAMESPACE/NAME, that was annotated to be
+	// ignored.
+	IgnoredManagedResource string `json:"ignored,omitempty"`
 	// Webhooks are the previous configurations of its webhooks, by cluster.
 	Webhooks []webhook `json:"webhooks,omitempty"`
 }
@@ -47,8 +48,8 @@ type webhook struct {
 	Object  map[string]any `json:"object"`
 }
 
-func (r *record) of(namespace, name string) *stopped {
-	i := slices.IndexFunc(r.Stopped, func(s stopped) bool { return s.Namespace == namespace && s.Name == name })
+func (r *adoptionRecord) entryOf(namespace, name string) *stoppedController {
+	i := slices.IndexFunc(r.Stopped, func(s stoppedController) bool { return s.Namespace == namespace && s.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -60,17 +61,17 @@ func recordRef() apply.Ref {
 }
 
 // readRecord reads which controllers are stopped on a cluster.
-func (a *Adopter) readRecord(ctx context.Context, cluster string) (*record, error) {
+func (a *Adopter) readRecord(ctx context.Context, cluster string) (*adoptionRecord, error) {
 	c := a.Converger.Cluster(cluster)
-	live, err := liveOf(ctx, c, recordRef())
+	live, err := readLive(ctx, c, recordRef())
 	if err != nil {
 		return nil, err
 	}
-	out := &record{Landscape: a.Landscape}
+	out := &adoptionRecord{Landscape: a.Landscape}
 	if live == nil {
 		return out, nil
 	}
-	if err := json.Unmarshal([]byte(text(live, "data", recordKey)), out); err != nil {
+	if err := json.Unmarshal([]byte(stringField(live, "data", recordKey)), out); err != nil {
 		return nil, fmt.Errorf("cluster %s: %s cannot be read: %w", cluster, recordRef(), err)
 	}
 	if out.Landscape != a.Landscape {
@@ -80,7 +81,7 @@ func (a *Adopter) readRecord(ctx context.Context, cluster string) (*record, erro
 }
 
 // writeRecord replaces the record, or deletes an empty one.
-func (a *Adopter) writeRecord(ctx context.Context, cluster string, r *record) error {
+func (a *Adopter) writeRecord(ctx context.Context, cluster string, r *adoptionRecord) error {
 	c := a.Converger.Cluster(cluster)
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {

@@ -22,16 +22,16 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// recorded is an object that gardener-operator, or gardener-resource-manager for it, wrote.
-type recorded struct {
+// recordedObject is an object that gardener-operator, or gardener-resource-manager for it, wrote.
+type recordedObject struct {
 	*unstructured.Unstructured
 	// cluster is the cluster of the object. carrier is its ManagedResource, NAMESPACE/NAME, or ""
 	// if gardener-operator wrote it directly.
-	cluster, carrier string
+	cluster, managedResource string
 }
 
 // key names an object without hashes, as render/testdata/corpus.yaml does.
-func (r recorded) key() string { return keyOf(r.Unstructured) }
+func (r recordedObject) key() string { return keyOf(r.Unstructured) }
 
 var hashSuffix = regexp.MustCompile(`-([0-9a-f]{8})(-[0-9a-f]{5})?$`)
 
@@ -39,17 +39,17 @@ func keyOf(o *unstructured.Unstructured) string {
 	return o.GetKind() + "/" + o.GetNamespace() + "/" + hashSuffix.ReplaceAllString(o.GetName(), "-HASH")
 }
 
-// recording has all recorded objects of the example Garden.
-type recording struct {
-	objects []recorded
+// upstreamRecording has all recorded objects of the example Garden.
+type upstreamRecording struct {
+	objects []recordedObject
 	// secrets are those of the secrets manager, by purpose.
 	secrets map[string]*unstructured.Unstructured
 }
 
-var inCarrier = regexp.MustCompile(`(?m)^# in ManagedResource (\S+)`)
+var managedResourceComment = regexp.MustCompile(`(?m)^# in ManagedResource (\S+)`)
 
 // readRecording reads the corpus and replaces texts that hold only for the recording.
-func readRecording(t *testing.T, dir string, replace *strings.Replacer) recording {
+func readRecording(t *testing.T, dir string, replace *strings.Replacer) upstreamRecording {
 	t.Helper()
 	clusters := map[string]string{}
 	table, err := os.ReadFile(filepath.Join(dir, "objects", "inventory.tsv"))
@@ -62,7 +62,7 @@ func readRecording(t *testing.T, dir string, replace *strings.Replacer) recordin
 	files, err := filepath.Glob(filepath.Join(dir, "objects", "garden", "*", "reconcile-example.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	out := recording{secrets: map[string]*unstructured.Unstructured{}}
+	out := upstreamRecording{secrets: map[string]*unstructured.Unstructured{}}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -75,11 +75,11 @@ func readRecording(t *testing.T, dir string, replace *strings.Replacer) recordin
 			}
 			require.NoError(t, yaml.Unmarshal(doc, was), file)
 			name := was.Name
-			r := recorded{Unstructured: o}
-			if in := inCarrier.FindStringSubmatch(text); in != nil {
-				r.carrier = in[1]
+			r := recordedObject{Unstructured: o}
+			if in := managedResourceComment.FindStringSubmatch(text); in != nil {
+				r.managedResource = in[1]
 			}
-			r.cluster = clusters[cmp.Or(r.carrier, "/")+" "+o.GetKind()+"/"+o.GetNamespace()+"/"+name]
+			r.cluster = clusters[cmp.Or(r.managedResource, "/")+" "+o.GetKind()+"/"+o.GetNamespace()+"/"+name]
 			switch {
 			case o.GetKind() == "Secret" && o.GetLabels()["managed-by"] == "secrets-manager":
 				out.secrets[o.GetLabels()["name"]] = o
@@ -93,25 +93,26 @@ func readRecording(t *testing.T, dir string, replace *strings.Replacer) recordin
 	return out
 }
 
-// referred matches annotations that refer to an object by name; their key has a hash of the name.
-var referred = regexp.MustCompile(`^reference\.resources\.gardener\.cloud/(secret|configmap)-[0-9a-f]{8}$`)
+// referenceAnnotation matches annotations that refer to an object by name; their key has a hash of
+// the name.
+var referenceAnnotation = regexp.MustCompile(`^reference\.resources\.gardener\.cloud/(secret|configmap)-[0-9a-f]{8}$`)
 
-// refer updates the keys of such annotations after names were replaced.
-func refer(value any) {
+// updateReferenceKeys updates the keys of such annotations after names were replaced.
+func updateReferenceKeys(value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Collect(maps.Keys(v)) {
-			if kind := referred.FindStringSubmatch(key); kind != nil {
+			if kind := referenceAnnotation.FindStringSubmatch(key); kind != nil {
 				name := v[key].(string)
 				delete(v, key)
 				key, _ = render.ReferenceAnnotation(map[string]string{"secret": "Secret", "configmap": "ConfigMap"}[kind[1]], name)
 				v[key] = name
 			}
-			refer(v[key])
+			updateReferenceKeys(v[key])
 		}
 	case []any:
 		for _, inner := range v {
-			refer(inner)
+			updateReferenceKeys(inner)
 		}
 	}
 }
@@ -119,27 +120,28 @@ func refer(value any) {
 // replacer replaces texts of the recording, longer ones first.
 func (u *upstream) replacer() *strings.Replacer {
 	var old []string
-	for _, text := range slices.Backward(slices.SortedFunc(maps.Keys(u.texts), func(a, b string) int { return len(a) - len(b) })) {
-		old = append(old, text, u.texts[text])
+	for _, text := range slices.Backward(slices.SortedFunc(maps.Keys(u.replacements), func(a, b string) int { return len(a) - len(b) })) {
+		old = append(old, text, u.replacements[text])
 	}
 	return strings.NewReplacer(old...)
 }
 
-// fill sets values that the recording omits to the rendered ones, so that they do not differ.
-func fill(recorded, rendered any) any {
+// fillOmittedValues sets values that the recording omits to the rendered ones, so that they do not
+// differ.
+func fillOmittedValues(recorded, rendered any) any {
 	switch r := recorded.(type) {
 	case map[string]any:
 		beside, _ := rendered.(map[string]any)
 		for key, value := range r {
-			r[key] = fill(value, beside[key])
+			r[key] = fillOmittedValues(value, beside[key])
 		}
 	case []any:
 		beside, _ := rendered.([]any)
 		for i, value := range r {
 			if i < len(beside) {
-				r[i] = fill(value, beside[i])
+				r[i] = fillOmittedValues(value, beside[i])
 			} else {
-				r[i] = fill(value, nil)
+				r[i] = fillOmittedValues(value, nil)
 			}
 		}
 	case string:
@@ -153,15 +155,15 @@ func fill(recorded, rendered any) any {
 	return recorded
 }
 
-func merged(m, more map[string]string) map[string]string {
+func mergeMaps(m, more map[string]string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, m)
 	maps.Copy(out, more)
 	return out
 }
 
-// settlePorts removes the recorded target port 0, which no API server accepts.
-func settlePorts(o *unstructured.Unstructured) {
+// removeZeroTargetPorts removes the recorded target port 0, which no API server accepts.
+func removeZeroTargetPorts(o *unstructured.Unstructured) {
 	ports, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")
 	for _, port := range ports {
 		if p, is := port.(map[string]any); is && fmt.Sprint(p["targetPort"]) == "0" {

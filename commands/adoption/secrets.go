@@ -11,9 +11,9 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// rooted are the kinds of Secrets that sign or encrypt other data, which is lost if they are
+// signingKinds are the kinds of Secrets that sign or encrypt other data, which is lost if they are
 // regenerated. The other Secrets are signed by these, or are passwords.
-var rooted = []secrets.Kind{secrets.KindCA, secrets.KindRSAPrivateKey, secrets.KindEtcdEncryptionKey}
+var signingKinds = []secrets.Kind{secrets.KindCA, secrets.KindRSAPrivateKey, secrets.KindEtcdEncryptionKey}
 
 // checkSecrets reports which Secrets are reused and which would be generated.
 func checkSecrets(r *Report, planned map[string][]owner.PlannedSecret) {
@@ -22,22 +22,22 @@ func checkSecrets(r *Report, planned map[string][]owner.PlannedSecret) {
 		var signed []string
 		for _, s := range planned[cluster] {
 			object := "Secret " + s.Namespace + "/" + s.Object
-			root := slices.Contains(rooted, s.Kind)
+			root := slices.Contains(signingKinds, s.Kind)
 			switch {
 			case !s.IsNew:
 				kept++
 			case s.SourceSecret != "":
-				r.add(Finding{Level: Changes, Area: AreaSecrets, Cluster: cluster, Objects: []string{object},
+				r.add(Finding{Level: LevelChanges, Area: AreaSecrets, Cluster: cluster, Objects: []string{object},
 					Text: fmt.Sprintf("%s gets the data of Secret %s/%s, which is labelled %s=%s", s.Request, s.Namespace, s.SourceSecret, secrets.LabelUseDataForName, s.Request)})
 			case root:
-				f := Finding{Level: Blocks, Area: AreaSecrets, Cluster: cluster, Objects: []string{object}, Text: fmt.Sprintf("%s would be generated anew: what it has signed or encrypted would count no more", s.Request),
-					Do: fmt.Sprintf("label the Secret that has its data: kubectl -n %s label secret NAME %s=%s", s.Namespace, secrets.LabelUseDataForName, s.Request)}
+				f := Finding{Level: LevelBlocks, Area: AreaSecrets, Cluster: cluster, Objects: []string{object}, Text: fmt.Sprintf("%s would be generated anew: what it has signed or encrypted would count no more", s.Request),
+					Advice: fmt.Sprintf("label the Secret that has its data: kubectl -n %s label secret NAME %s=%s", s.Namespace, secrets.LabelUseDataForName, s.Request)}
 				if len(s.ReplacedSecrets) == 1 {
 					f.Text = fmt.Sprintf("%s would be generated anew, because it is asked for in another way than Secret %s was made", s.Request, s.ReplacedSecrets[0])
-					f.Do = strings.Replace(f.Do, "NAME", s.ReplacedSecrets[0], 1)
+					f.Advice = strings.Replace(f.Advice, "NAME", s.ReplacedSecrets[0], 1)
 				}
 				if len(s.ReplacedSecrets) > 1 {
-					f.Do += " (one of " + strings.Join(s.ReplacedSecrets, ", ") + ")"
+					f.Advice += " (one of " + strings.Join(s.ReplacedSecrets, ", ") + ")"
 				}
 				r.add(f)
 			default:
@@ -45,11 +45,11 @@ func checkSecrets(r *Report, planned map[string][]owner.PlannedSecret) {
 			}
 		}
 		if len(signed) > 0 {
-			r.add(Finding{Level: Changes, Area: AreaSecrets, Cluster: cluster, Objects: signed, Text: fmt.Sprintf("%s would be made: certificates that are signed by the CAs of now, passwords, and what is derived from them", printable.WithCount(len(signed), "Secret")),
-				Do: "nothing: workloads that read them are among those that restart"})
+			r.add(Finding{Level: LevelChanges, Area: AreaSecrets, Cluster: cluster, Objects: signed, Text: fmt.Sprintf("%s would be made: certificates that are signed by the CAs of now, passwords, and what is derived from them", printable.WithCount(len(signed), "Secret")),
+				Advice: "nothing: workloads that read them are among those that restart"})
 		}
 		if kept > 0 {
-			r.add(Finding{Level: Fine, Area: AreaSecrets, Cluster: cluster, Text: fmt.Sprintf("%s of the secrets manager stay as they are", printable.WithCount(kept, "Secret"))})
+			r.add(Finding{Level: LevelFine, Area: AreaSecrets, Cluster: cluster, Text: fmt.Sprintf("%s of the secrets manager stay as they are", printable.WithCount(kept, "Secret"))})
 		}
 	}
 }

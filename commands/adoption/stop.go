@@ -16,14 +16,14 @@ import (
 	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
-// Stopping describes a stop that is planned or done.
-type Stopping struct {
+// StopResult describes a stop that is planned or done.
+type StopResult struct {
 	// Controllers to stop, in this order.
 	Controllers []Controller `json:"controllers"`
 	// Approval is the id that approves stopping exactly these controllers.
 	Approval string `json:"approval,omitempty"`
-	// Done reports whether they are stopped.
-	Done bool `json:"done"`
+	// IsDone reports whether they are stopped.
+	IsDone bool `json:"done"`
 }
 
 // BlockedError means that findings block the takeover.
@@ -31,7 +31,7 @@ type BlockedError struct{ Report *Report }
 
 func (e *BlockedError) Error() string {
 	lines := slices.Clone(e.Report.Problems)
-	for _, f := range e.Report.Of(Blocks) {
+	for _, f := range e.Report.ByLevel(LevelBlocks) {
 		lines = append(lines, strings.TrimSpace(strings.Join(f.Objects, ", ")+" "+f.Text))
 	}
 	return "nothing was stopped: " + strings.Join(lines, "; ")
@@ -40,23 +40,23 @@ func (e *BlockedError) Error() string {
 // Stop stops upstream's controllers one after the other and waits until each is inactive. It needs
 // an approval, whose id a call without one returns, and fails if a finding blocks the takeover. It
 // can be interrupted and repeated.
-func (a *Adopter) Stop(ctx context.Context, approval string) (*Stopping, error) {
+func (a *Adopter) Stop(ctx context.Context, approval string) (*StopResult, error) {
 	report, err := a.Check(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &Stopping{}
+	out := &StopResult{}
 	for _, c := range report.Controllers {
-		if c.Stops {
+		if c.MustStop {
 			out.Controllers = append(out.Controllers, c)
 		}
 	}
 	out.Approval = approvalOf(out.Controllers)
-	if report.Blocked() {
+	if report.IsBlocked() {
 		return out, &BlockedError{report}
 	}
 	if len(out.Controllers) == 0 {
-		out.Approval, out.Done = "", true
+		out.Approval, out.IsDone = "", true
 		return out, nil
 	}
 	if approval != out.Approval {
@@ -67,10 +67,10 @@ func (a *Adopter) Stop(ctx context.Context, approval string) (*Stopping, error) 
 			return out, fmt.Errorf("stopping %s: %w", c, err)
 		}
 	}
-	if err := a.heed(ctx, clustersOf(out.Controllers)); err != nil {
+	if err := a.unignoreManagedResources(ctx, clustersOf(out.Controllers)); err != nil {
 		return out, err
 	}
-	out.Done = true
+	out.IsDone = true
 	return out, nil
 }
 
@@ -86,7 +86,7 @@ func approvalOf(controllers []Controller) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-func (a *Adopter) tell(format string, args ...any) {
+func (a *Adopter) reportStep(format string, args ...any) {
 	if a.OnStep != nil {
 		a.OnStep(fmt.Sprintf(format, args...))
 	}
@@ -95,7 +95,7 @@ func (a *Adopter) tell(format string, args ...any) {
 // stop stops one controller. It records that first.
 func (a *Adopter) stop(ctx context.Context, c Controller) error {
 	cluster := a.Converger.Cluster(c.Cluster)
-	live, err := liveOf(ctx, cluster, deploymentRef(c.Namespace, c.Name))
+	live, err := readLive(ctx, cluster, deploymentRef(c.Namespace, c.Name))
 	if err != nil || live == nil {
 		return err
 	}
@@ -103,17 +103,17 @@ func (a *Adopter) stop(ctx context.Context, c Controller) error {
 	if err != nil {
 		return err
 	}
-	known := r.of(c.Namespace, c.Name)
+	known := r.entryOf(c.Namespace, c.Name)
 	if known == nil {
-		r.Stopped = append(r.Stopped, stopped{Namespace: c.Namespace, Name: c.Name, Replicas: replicasOf(live), At: a.Clock.Now().UTC()})
+		r.Stopped = append(r.Stopped, stoppedController{Namespace: c.Namespace, Name: c.Name, Replicas: replicasOf(live), At: a.Clock.Now().UTC()})
 		known = &r.Stopped[len(r.Stopped)-1]
 	} else if n := replicasOf(live); n > 0 {
 		known.Replicas = n // started again in the meantime
 	}
-	if c.carrier != "" {
-		known.Ignored = c.carrier
+	if c.managedResource != "" {
+		known.IgnoredManagedResource = c.managedResource
 	}
-	served, err := a.servedBy(ctx, c)
+	served, err := a.exclusiveWebhooks(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func (a *Adopter) stop(ctx context.Context, c Controller) error {
 	if err := a.writeRecord(ctx, c.Cluster, r); err != nil {
 		return err
 	}
-	if known.Ignored != "" {
-		if err := a.ignore(ctx, cluster, known.Ignored, "true"); err != nil {
+	if known.IgnoredManagedResource != "" {
+		if err := a.setIgnored(ctx, cluster, known.IgnoredManagedResource, "true"); err != nil {
 			return err
 		}
 	}
@@ -132,35 +132,35 @@ func (a *Adopter) stop(ctx context.Context, c Controller) error {
 		if err := a.scale(ctx, cluster, c.Namespace, c.Name, 0); err != nil {
 			return err
 		}
-		a.tell("%s: scaled to 0", c)
+		a.reportStep("%s: scaled to 0", c)
 	}
-	if err := a.awaitPods(ctx, cluster, live); err != nil {
+	if err := a.waitForPods(ctx, cluster, live); err != nil {
 		return err
 	}
-	if err := a.awaitLease(ctx, c); err != nil {
+	if err := a.waitForLease(ctx, c); err != nil {
 		return err
 	}
 	// Nothing answers them any more, so the API server would reject their requests.
 	if err := a.removeWebhooks(ctx, known.Webhooks); err != nil {
 		return err
 	}
-	a.tell("%s: stopped", c)
+	a.reportStep("%s: stopped", c)
 	return nil
 }
 
-// heed removes the annotations that make resource managers ignore ManagedResources. Their managers
-// are stopped, and apply would ignore the objects, too.
-func (a *Adopter) heed(ctx context.Context, clusters []string) error {
+// unignoreManagedResources removes the annotations that make resource managers ignore
+// ManagedResources. Their managers are stopped, and apply would ignore the objects, too.
+func (a *Adopter) unignoreManagedResources(ctx context.Context, clusters []string) error {
 	for _, cluster := range clusters {
 		r, err := a.readRecord(ctx, cluster)
 		if err != nil {
 			return err
 		}
 		for _, s := range r.Stopped {
-			if s.Ignored == "" {
+			if s.IgnoredManagedResource == "" {
 				continue
 			}
-			if err := a.ignore(ctx, a.Converger.Cluster(cluster), s.Ignored, nil); err != nil {
+			if err := a.setIgnored(ctx, a.Converger.Cluster(cluster), s.IgnoredManagedResource, nil); err != nil {
 				return err
 			}
 		}
@@ -168,14 +168,14 @@ func (a *Adopter) heed(ctx context.Context, clusters []string) error {
 	return nil
 }
 
-// carrierIn returns the existing ManagedResource of a Deployment, whose manager would restore it,
-// or "".
-func (a *Adopter) carrierIn(ctx context.Context, cluster string, deployment *unstructured.Unstructured) (string, error) {
-	carrier := carrierOf(deployment)
+// existingManagedResource returns the existing ManagedResource of a Deployment, whose manager would
+// restore it, or "".
+func (a *Adopter) existingManagedResource(ctx context.Context, cluster string, deployment *unstructured.Unstructured) (string, error) {
+	carrier := managedResourceOf(deployment)
 	if carrier == "" {
 		return "", nil
 	}
-	live, err := liveOf(ctx, a.Converger.Cluster(cluster), managedResourceRef(carrier))
+	live, err := readLive(ctx, a.Converger.Cluster(cluster), managedResourceRef(carrier))
 	if err != nil || live == nil {
 		return "", err
 	}
@@ -187,8 +187,8 @@ func managedResourceRef(carrier string) apply.Ref {
 	return apply.Ref{APIVersion: managedResources.GroupVersion().String(), Kind: managedResources.Kind, Namespace: namespace, Name: name}
 }
 
-// carrierOf returns the ManagedResource in the origin annotation of an object.
-func carrierOf(live *unstructured.Unstructured) string {
+// managedResourceOf returns the ManagedResource in the origin annotation of an object.
+func managedResourceOf(live *unstructured.Unstructured) string {
 	origin := live.GetAnnotations()[resourcesv1alpha1.Origin]
 	if i := strings.LastIndex(origin, ":"); i >= 0 {
 		origin = origin[i+1:]
@@ -199,11 +199,11 @@ func carrierOf(live *unstructured.Unstructured) string {
 	return origin
 }
 
-// ignore sets or removes the annotation that makes its manager ignore a ManagedResource. A missing
-// ManagedResource is not an error.
-func (a *Adopter) ignore(ctx context.Context, c *apply.Cluster, carrier string, value any) error {
+// setIgnored sets or removes the annotation that makes its manager ignore a ManagedResource. A
+// missing ManagedResource is not an error.
+func (a *Adopter) setIgnored(ctx context.Context, c *apply.Cluster, carrier string, value any) error {
 	ref := managedResourceRef(carrier)
-	live, err := liveOf(ctx, c, ref)
+	live, err := readLive(ctx, c, ref)
 	if err != nil || live == nil {
 		return err
 	}

@@ -29,20 +29,20 @@ func (a *Adopter) checkStorage(ctx context.Context, r *Report) error {
 }
 
 func (a *Adopter) checkClaims(ctx context.Context, r *Report, etcd *unstructured.Unstructured) error {
-	template := text(etcd, "spec", "volumeClaimTemplate")
+	template := stringField(etcd, "spec", "volumeClaimTemplate")
 	if template == "" {
 		template = etcd.GetName()
 	}
 	runtime := a.Converger.Cluster(landscape.Runtime)
-	live, err := liveOf(ctx, runtime, apply.RefOf(etcd))
+	live, err := readLive(ctx, runtime, apply.RefOf(etcd))
 	if err != nil {
 		return err
 	}
-	members, _, _ := unstructured.NestedInt64(contentOf(live), "spec", "replicas")
+	members, _, _ := unstructured.NestedInt64(objectMap(live), "spec", "replicas")
 	var found []string
 	for i := range max(members, 1) {
 		ref := apply.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: etcd.GetNamespace(), Name: fmt.Sprintf("%s-%s-%d", template, etcd.GetName(), i)}
-		claim, err := liveOf(ctx, runtime, ref)
+		claim, err := readLive(ctx, runtime, ref)
 		if err != nil {
 			return err
 		}
@@ -50,16 +50,16 @@ func (a *Adopter) checkClaims(ctx context.Context, r *Report, etcd *unstructured
 			found = append(found, ref.String())
 			continue
 		}
-		r.add(Finding{Level: Blocks, Area: AreaStorage, Cluster: landscape.Runtime, Objects: []string{ref.String()}, Text: fmt.Sprintf("Etcd %s would look for this claim, and it is not there: the member would begin empty", etcd.GetName()),
-			Do: "bring the data into a claim of this name (docs/migration.md, docs/backup.md)"})
+		r.add(Finding{Level: LevelBlocks, Area: AreaStorage, Cluster: landscape.Runtime, Objects: []string{ref.String()}, Text: fmt.Sprintf("Etcd %s would look for this claim, and it is not there: the member would begin empty", etcd.GetName()),
+			Advice: "bring the data into a claim of this name (docs/migration.md, docs/backup.md)"})
 	}
 	if len(found) > 0 {
-		r.add(Finding{Level: Fine, Area: AreaStorage, Cluster: landscape.Runtime, Objects: found, Text: "Etcd " + etcd.GetName() + " finds its volumes by these names"})
+		r.add(Finding{Level: LevelFine, Area: AreaStorage, Cluster: landscape.Runtime, Objects: found, Text: "Etcd " + etcd.GetName() + " finds its volumes by these names"})
 	}
 	return nil
 }
 
-func contentOf(o *unstructured.Unstructured) map[string]any {
+func objectMap(o *unstructured.Unstructured) map[string]any {
 	if o == nil {
 		return nil
 	}

@@ -23,25 +23,25 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// patience is how long one run may take on a busy machine.
-const patience = 4 * time.Minute
+// runTimeout is how long one run may take on a busy machine.
+const runTimeout = 4 * time.Minute
 
-// world are the clusters of a test.
-type world struct {
+// clusterSet are the clusters of a test.
+type clusterSet struct {
 	testclusters.Programs
 	configs map[string]*rest.Config
 }
 
-// programs are built once, for the first test that needs them.
-var programs struct {
+// builtPrograms are built once, for the first test that needs them.
+var builtPrograms struct {
 	testclusters.Programs
 	dir string
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if programs.dir != "" {
-		if err := os.RemoveAll(programs.dir); err != nil {
+	if builtPrograms.dir != "" {
+		if err := os.RemoveAll(builtPrograms.dir); err != nil {
 			fmt.Fprintln(os.Stderr, "tests of the adoption:", err)
 			code = 1
 		}
@@ -49,23 +49,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// up starts clusters, which end with the test: the runtime cluster, and others without nodes. With
-// fast they are only API servers.
-func up(t *testing.T, fast bool, names ...string) *world {
+// startClusters starts clusters, which end with the test: the runtime cluster, and others without
+// nodes. With fast they are only API servers.
+func startClusters(t *testing.T, fast bool, names ...string) *clusterSet {
 	t.Helper()
 	root, err := testclusters.Repository()
 	require.NoError(t, err)
 	if missing := testclusters.Missing(root, false); missing != "" {
 		t.Skip(missing)
 	}
-	if programs.dir == "" {
-		programs.dir, err = os.MkdirTemp("", "pergola-adoption-")
+	if builtPrograms.dir == "" {
+		builtPrograms.dir, err = os.MkdirTemp("", "pergola-adoption-")
 		require.NoError(t, err)
-		programs.Programs, err = testclusters.Build(root, programs.dir, "")
+		builtPrograms.Programs, err = testclusters.Build(root, builtPrograms.dir, "")
 		require.NoError(t, err)
 	}
-	w := &world{Programs: programs.Programs, configs: map[string]*rest.Config{}}
-	w.State = filepath.Join(programs.dir, t.Name())
+	w := &clusterSet{Programs: builtPrograms.Programs, configs: map[string]*rest.Config{}}
+	w.State = filepath.Join(builtPrograms.dir, t.Name())
 	t.Cleanup(func() {
 		if err := w.Clean(); err != nil {
 			t.Error(err)
@@ -92,14 +92,14 @@ func up(t *testing.T, fast bool, names ...string) *world {
 // stage is a landscape with only a Garden, and clients for its clusters.
 type stage struct {
 	*testing.T
-	world *world
+	world *clusterSet
 	dir   string
 	api   map[string]dynamic.Interface
 }
 
-// noWait removes the half minute until an API server counts as available, which played ones do not
-// need.
-const noWait = `
+// noWaitOverlay removes the half minute until an API server counts as available, which played ones
+// do not need.
+const noWaitOverlay = `
 patches:
 - target: {kind: Deployment}
   patch: |
@@ -108,14 +108,14 @@ patches:
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	env := up(t, false, landscape.Virtual)
+	env := startClusters(t, false, landscape.Virtual)
 	s := &stage{T: t, world: env, dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}}
 	require.NoError(t, os.CopyFS(s.dir, os.DirFS(filepath.Join(env.Root, "landscapes/local"))))
 	for _, name := range []string{"golden", "projects", "seeds"} {
 		require.NoError(t, os.RemoveAll(s.path(name)))
 	}
 	require.NoError(t, os.MkdirAll(s.path("components/garden/kube-apiserver"), 0o755))
-	s.write("components/garden/kube-apiserver/kustomization.yaml", noWait)
+	s.write("components/garden/kube-apiserver/kustomization.yaml", noWaitOverlay)
 	text := s.read("landscape.yaml")
 	text = strings.Replace(text, "    seeds:\n      local:\n        context: pergola-local\n", "    virtual:\n      context: pergola-virtual\n", 1)
 	s.write("landscape.yaml", text)
@@ -129,8 +129,8 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// on returns the stage for one test.
-func (s *stage) on(t *testing.T) *stage {
+// withT returns the stage for one test.
+func (s *stage) withT(t *testing.T) *stage {
 	out := *s
 	out.T = t
 	return &out
@@ -150,8 +150,8 @@ func (s *stage) write(name, text string) {
 	require.NoError(s, os.WriteFile(s.path(name), []byte(text), 0o600))
 }
 
-// process is one run of `pergola apply`, which ends with the test at the latest.
-func (s *stage) process(steps time.Duration) *landscape.Converger {
+// newConverger is one run of `pergola apply`, which ends with the test at the latest.
+func (s *stage) newConverger(steps time.Duration) *landscape.Converger {
 	s.Helper()
 	key, err := os.ReadFile(filepath.Join(s.world.Root, "landscapes/local/.sops/age.key"))
 	require.NoError(s, err)
@@ -179,7 +179,7 @@ func (s *stage) process(steps time.Duration) *landscape.Converger {
 // apply applies the landscape; steps shortens the timeout of each step.
 func (s *stage) apply(steps time.Duration) (*landscape.RunReport, error) {
 	s.Helper()
-	c := s.process(steps)
+	c := s.newConverger(steps)
 	defer c.Close()
 	report, err := c.Apply(s.context())
 	for _, p := range owner.Problems(err) {
@@ -189,7 +189,7 @@ func (s *stage) apply(steps time.Duration) (*landscape.RunReport, error) {
 }
 
 func (s *stage) context() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), runTimeout)
 	s.Cleanup(cancel)
 	return ctx
 }

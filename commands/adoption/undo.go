@@ -19,7 +19,7 @@ import (
 // Undo starts the stopped controllers in reverse order: resource managers first, gardener-operator
 // last. gardener-operator then reverts what Pergola applied. It can be interrupted and repeated.
 func (a *Adopter) Undo(ctx context.Context) (started []string, err error) {
-	if err := a.nobodyElse(ctx); err != nil {
+	if err := a.checkNoOtherReconciler(ctx); err != nil {
 		return nil, err
 	}
 	clusters, err := a.seeds(ctx)
@@ -27,7 +27,7 @@ func (a *Adopter) Undo(ctx context.Context) (started []string, err error) {
 		return nil, err
 	}
 	clusters = append([]string{landscape.Runtime}, clusters...)
-	records := map[string]*record{}
+	records := map[string]*adoptionRecord{}
 	for _, cluster := range clusters {
 		if records[cluster], err = a.readRecord(ctx, cluster); err != nil {
 			return nil, err
@@ -35,10 +35,10 @@ func (a *Adopter) Undo(ctx context.Context) (started []string, err error) {
 	}
 	for _, role := range slices.Backward(roles) {
 		for _, cluster := range slices.Backward(clusters) {
-			if role.onSeeds != (cluster != landscape.Runtime) {
+			if role.isOnSeeds != (cluster != landscape.Runtime) {
 				continue
 			}
-			s := records[cluster].of("garden", role.deployment)
+			s := records[cluster].entryOf("garden", role.deployment)
 			if s == nil {
 				continue
 			}
@@ -50,7 +50,7 @@ func (a *Adopter) Undo(ctx context.Context) (started []string, err error) {
 				started = append(started, fmt.Sprintf("%s: Deployment %s/%s", cluster, s.Namespace, s.Name))
 			}
 			r := records[cluster]
-			r.Stopped = slices.DeleteFunc(r.Stopped, func(other stopped) bool { return other.Namespace == s.Namespace && other.Name == s.Name })
+			r.Stopped = slices.DeleteFunc(r.Stopped, func(other stoppedController) bool { return other.Namespace == s.Namespace && other.Name == s.Name })
 			if err := a.writeRecord(ctx, cluster, r); err != nil {
 				return started, err
 			}
@@ -60,23 +60,23 @@ func (a *Adopter) Undo(ctx context.Context) (started []string, err error) {
 }
 
 // start starts one controller; was reports whether upstream's Deployment still exists.
-func (a *Adopter) start(ctx context.Context, cluster string, s stopped) (was bool, err error) {
+func (a *Adopter) start(ctx context.Context, cluster string, s stoppedController) (was bool, err error) {
 	c := a.Converger.Cluster(cluster)
-	live, err := liveOf(ctx, c, deploymentRef(s.Namespace, s.Name))
+	live, err := readLive(ctx, c, deploymentRef(s.Namespace, s.Name))
 	if err != nil {
 		return false, err
 	}
-	if s.Ignored != "" {
-		if err := a.ignore(ctx, c, s.Ignored, nil); err != nil {
+	if s.IgnoredManagedResource != "" {
+		if err := a.setIgnored(ctx, c, s.IgnoredManagedResource, nil); err != nil {
 			return false, err
 		}
 	}
 	switch {
 	case live == nil:
-		a.tell("%s: Deployment %s/%s is not there any more", cluster, s.Namespace, s.Name)
+		a.reportStep("%s: Deployment %s/%s is not there any more", cluster, s.Namespace, s.Name)
 		return false, nil
-	case isPergolas(live):
-		a.tell("%s: Deployment %s/%s was applied by Pergola since: gardener-operator puts its own there", cluster, s.Namespace, s.Name)
+	case isAppliedByPergola(live):
+		a.reportStep("%s: Deployment %s/%s was applied by Pergola since: gardener-operator puts its own there", cluster, s.Namespace, s.Name)
 		return false, nil
 	}
 	if replicasOf(live) == 0 {
@@ -84,19 +84,19 @@ func (a *Adopter) start(ctx context.Context, cluster string, s stopped) (was boo
 			return false, err
 		}
 	}
-	a.tell("%s: Deployment %s/%s: scaled to %d", cluster, s.Namespace, s.Name, max(s.Replicas, replicasOf(live)))
+	a.reportStep("%s: Deployment %s/%s: scaled to %d", cluster, s.Namespace, s.Name, max(s.Replicas, replicasOf(live)))
 	return true, a.restoreWebhooks(ctx, s.Webhooks)
 }
 
-// WorkingError means that Pergola is at work on the landscape, so the previous controllers cannot
-// be started.
-type WorkingError struct{ message string }
+// PergolaActiveError means that Pergola is at work on the landscape, so the previous controllers
+// cannot be started.
+type PergolaActiveError struct{ message string }
 
-func (e *WorkingError) Error() string { return e.message }
+func (e *PergolaActiveError) Error() string { return e.message }
 
-// nobodyElse fails while a process other than gardener-operator converges the runtime cluster: they
-// would work against each other.
-func (a *Adopter) nobodyElse(ctx context.Context) error {
+// checkNoOtherReconciler fails while a process other than gardener-operator converges the runtime
+// cluster: they would work against each other.
+func (a *Adopter) checkNoOtherReconciler(ctx context.Context) error {
 	runtime := a.Converger.Cluster(landscape.Runtime)
 	if runtime == nil {
 		return errors.New("no access to the runtime cluster")
@@ -118,6 +118,6 @@ func (a *Adopter) nobodyElse(ctx context.Context) error {
 	if holder == "" || strings.HasPrefix(holder, operatorRole+"-") || a.Clock.Since(ptr.Deref(live.Spec.RenewTime, metav1.MicroTime{}).Time) > lasts {
 		return nil
 	}
-	return &WorkingError{fmt.Sprintf("lease %s/%s is held by %s: stop Pergola first, %s", at.namespace, at.name, holder,
+	return &PergolaActiveError{fmt.Sprintf("lease %s/%s is held by %s: stop Pergola first, %s", at.namespace, at.name, holder,
 		runtime.RewriteKubectlOrNameCluster("where that is its operator: kubectl -n garden scale deployment pergola-operator --replicas 0"))}
 }

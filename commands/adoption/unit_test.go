@@ -22,7 +22,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-func TestFieldsThatNameWhatExistsBlock(t *testing.T) {
+func TestFixedFieldsBlock(t *testing.T) {
 	for name, c := range map[string]struct {
 		field  change.Field
 		blocks bool
@@ -38,18 +38,18 @@ func TestFieldsThatNameWhatExistsBlock(t *testing.T) {
 		"a log level":       {change.Field{Path: "spec.virtualCluster.gardener.gardenerScheduler.logLevel", Old: "info", New: "debug"}, false},
 		"a like-named path": {change.Field{Path: "spec.virtualCluster.networkingOther", Old: "a", New: "b"}, false},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.blocks, whyFixed(c.field) != "") })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.blocks, fixedFieldReason(c.field) != "") })
 	}
 }
 
-func TestKubernetesNeverGoesBack(t *testing.T) {
-	for version, level := range map[string]Level{"1.33.0": Blocks, "1.34.2": Restarts, "1.35.0": Restarts} {
-		assert.Equal(t, level, versionOfGarden(Finding{}, change.Field{Old: "1.34.1", New: version}).Level, version)
+func TestKubernetesDowngradeBlocks(t *testing.T) {
+	for version, level := range map[string]Level{"1.33.0": LevelBlocks, "1.34.2": LevelRestarts, "1.35.0": LevelRestarts} {
+		assert.Equal(t, level, adjustVersionFinding(Finding{}, change.Field{Old: "1.34.1", New: version}).Level, version)
 	}
 }
 
 func TestVersionsOfGardener(t *testing.T) {
-	for version, level := range map[string]Level{"v1.150.3": Fine, "1.149.0": Restarts, "v1.148.9": Blocks, "v1.151.0": Blocks, "v2.150.0": Blocks, "dev": Changes} {
+	for version, level := range map[string]Level{"v1.150.3": LevelFine, "1.149.0": LevelRestarts, "v1.148.9": LevelBlocks, "v1.151.0": LevelBlocks, "v2.150.0": LevelBlocks, "dev": LevelChanges} {
 		r := &Report{}
 		require.NoError(t, (&Adopter{Catalogue: components.FS}).checkVersions(r, object(t, "{kind: Garden, status: {gardener: {version: '"+version+"'}}}")))
 		require.Len(t, r.Findings, 1)
@@ -57,51 +57,52 @@ func TestVersionsOfGardener(t *testing.T) {
 	}
 }
 
-func TestRotationsUnderWay(t *testing.T) {
+func TestRunningRotations(t *testing.T) {
 	r := &Report{}
 	checkRotation(r, object(t, `{kind: Garden, status: {credentials: {rotation: {certificateAuthorities: {phase: Preparing}, etcdEncryptionKey: {phase: Completing}, serviceAccountKey: {phase: Prepared}, observability: {lastInitiationTime: x}}}}}`))
 	var levels []Level
 	for _, f := range r.Findings {
 		levels = append(levels, f.Level)
 	}
-	assert.Equal(t, []Level{Changes, Fine, Blocks}, levels)
+	assert.Equal(t, []Level{LevelChanges, LevelFine, LevelBlocks}, levels)
 }
 
-// pergolas is a Garden that Pergola has reconciled last.
-const pergolas = `{kind: Garden, metadata: {name: local, annotations: {gardener.cloud/operation: rotate-ca-start}, managedFields: [{manager: pergola, operation: Apply}]}, status: {
+// gardenReconciledByPergola is a Garden that Pergola has reconciled last.
+const gardenReconciledByPergola = `{kind: Garden, metadata: {name: local, annotations: {gardener.cloud/operation: rotate-ca-start}, managedFields: [{manager: pergola, operation: Apply}]}, status: {
 	gardener: {name: host-1}, lastOperation: {state: Processing, description: "etcd-main: Running"}, credentials: {rotation: {certificateAuthorities: {phase: Preparing}, etcdEncryptionKey: {phase: Completing}}}}}`
 
-// TestWhoIsWaitedFor: the advice to wait names the reconciler; after the takeover that is Pergola.
-func TestWhoIsWaitedFor(t *testing.T) {
-	live := object(t, pergolas)
+// TestAdviceNamesReconciler: the advice to wait names the reconciler; after the takeover that is
+// Pergola.
+func TestAdviceNamesReconciler(t *testing.T) {
+	live := object(t, gardenReconciledByPergola)
 	assert.Equal(t, "Pergola", reconcilerOf(live))
 	found := checkState(live)
 	require.Len(t, found, 2)
-	assert.Equal(t, "wait until Pergola has done it", found[0].Do)
-	assert.Equal(t, "wait until Pergola is done, or repair what it says: nothing is handed over halfway", found[1].Do)
+	assert.Equal(t, "wait until Pergola has done it", found[0].Advice)
+	assert.Equal(t, "wait until Pergola is done, or repair what it says: nothing is handed over halfway", found[1].Advice)
 	r := &Report{}
 	checkRotation(r, live)
 	require.Len(t, r.Findings, 2)
 	for _, f := range r.Findings {
-		assert.Equal(t, Fine, f.Level, "Pergola does not wait for itself")
-		assert.Contains(t, f.Do, "nothing has to be done")
+		assert.Equal(t, LevelFine, f.Level, "Pergola does not wait for itself")
+		assert.Contains(t, f.Advice, "nothing has to be done")
 	}
 
 	require.NoError(t, unstructured.SetNestedField(live.Object, "gardener-operator-1", "status", "gardener", "name"))
 	assert.Equal(t, "gardener-operator", reconcilerOf(live), "it has started again")
-	live = object(t, strings.Replace(pergolas, "manager: pergola, operation: Apply", "manager: kubectl, operation: Update", 1))
+	live = object(t, strings.Replace(gardenReconciledByPergola, "manager: pergola, operation: Apply", "manager: kubectl, operation: Update", 1))
 	for _, f := range checkState(live) {
-		assert.Contains(t, f.Do, "wait until gardener-operator ")
+		assert.Contains(t, f.Advice, "wait until gardener-operator ")
 	}
 }
 
-func TestStopsThatAreLeft(t *testing.T) {
-	r := &Report{Controllers: []Controller{{Name: "a", Replicas: 1}, {Name: "b", Stops: true}, {Name: "c", Stops: true, Replicas: 2}}}
-	require.Len(t, r.Stops(), 1)
-	assert.Equal(t, "c", r.Stops()[0].Name)
+func TestControllersToStop(t *testing.T) {
+	r := &Report{Controllers: []Controller{{Name: "a", Replicas: 1}, {Name: "b", MustStop: true}, {Name: "c", MustStop: true, Replicas: 2}}}
+	require.Len(t, r.ControllersToStop(), 1)
+	assert.Equal(t, "c", r.ControllersToStop()[0].Name)
 }
 
-func TestWebhooksThatChangeWorkloads(t *testing.T) {
+func TestMutatingWebhooks(t *testing.T) {
 	deployment := change.Ref{APIVersion: "apps/v1", Kind: "Deployment", Name: "a"}
 	for rules, want := range map[string]bool{
 		"{apiGroups: [apps], resources: [deployments]}":              true,
@@ -117,7 +118,7 @@ func TestWebhooksThatChangeWorkloads(t *testing.T) {
 	}
 }
 
-func TestSecretsThatWouldBeGenerated(t *testing.T) {
+func TestGeneratedSecrets(t *testing.T) {
 	r := &Report{}
 	checkSecrets(r, map[string][]owner.PlannedSecret{"runtime": {
 		{Request: "ca", Namespace: "garden", Object: "ca-1", Kind: secrets.KindCA, IsNew: true, ReplacedSecrets: []string{"ca-0"}},
@@ -126,14 +127,14 @@ func TestSecretsThatWouldBeGenerated(t *testing.T) {
 		{Request: "server", Namespace: "garden", Object: "server-1", Kind: secrets.KindCertificate, IsNew: true},
 	}})
 	require.Len(t, r.Findings, 4)
-	assert.Equal(t, Blocks, r.Findings[0].Level)
-	assert.Equal(t, "label the Secret that has its data: kubectl -n garden label secret ca-0 secrets-manager-use-data-for-name=ca", r.Findings[0].Do)
+	assert.Equal(t, LevelBlocks, r.Findings[0].Level)
+	assert.Equal(t, "label the Secret that has its data: kubectl -n garden label secret ca-0 secrets-manager-use-data-for-name=ca", r.Findings[0].Advice)
 	assert.Contains(t, r.Findings[1].Text, "gets the data of Secret garden/old-ca")
 	assert.Equal(t, []string{"Secret garden/server-1"}, r.Findings[2].Objects)
-	assert.Equal(t, Fine, r.Findings[3].Level)
+	assert.Equal(t, LevelFine, r.Findings[3].Level)
 }
 
-func TestWhatChangesMean(t *testing.T) {
+func TestSingleFindings(t *testing.T) {
 	image := change.Field{Path: "spec.template.spec.containers[name=a].image", Old: "a", New: "b"}
 	label := change.Field{Path: "metadata.labels[a]", Old: "a", New: "b"}
 	stamp := change.Field{Path: "metadata.annotations[gardener.cloud/timestamp]", Old: "a"}
@@ -145,21 +146,21 @@ func TestWhatChangesMean(t *testing.T) {
 		level  Level
 		fields int
 	}{
-		"a template":          {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{image, label}}, Restarts, 1},
-		"a label":             {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{label}}, Changes, 1},
-		"only its managers":   {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{stamp}}, Fine, 0},
-		"a conflict":          {change.Item{Object: deployment, Action: change.Fail, Reason: "conflict"}, Blocks, 0},
-		"a deletion":          {change.Item{Object: deployment, Action: change.Delete}, Changes, 0},
-		"data that goes":      {change.Item{Object: etcd, Action: change.Delete, Consequences: []string{"loses stored data"}}, Blocks, 0},
-		"backups elsewhere":   {change.Item{Object: etcd, Action: change.Change, Fields: []change.Field{{Path: "spec.backup.store.container", Old: "a", New: "b"}}}, Blocks, 1},
-		"nothing in an etcd":  {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "spec.sharedConfig", Old: map[string]any{}}}, Consequences: []string{"may roll the etcd members"}}, Changes, 1},
-		"a mark of the first": {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "metadata.annotations", New: map[string]any{"resources.gardener.cloud/origin": "x"}}}}, Fine, 0},
-		"marks and others":    {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "metadata.labels", New: map[string]any{"resources.gardener.cloud/managed-by": "x", "a": "b"}}}}, Changes, 1},
-		"of an operator":      {change.Item{Object: change.Ref{APIVersion: "monitoring.coreos.com/v1", Kind: "Prometheus", Namespace: "garden", Name: "p"}, Action: change.Adopt, Fields: []change.Field{{Path: "spec.volumes", Old: "a", New: "b"}}}, Restarts, 1},
-		"members of an etcd":  {change.Item{Object: etcd, Action: change.Change, Fields: []change.Field{{Path: "spec.etcd.image", Old: "a", New: "b"}}, Consequences: []string{"may roll the etcd members"}}, Restarts, 1},
-		"something is anew":   {change.Item{Object: deployment, Action: change.Recreate}, Restarts, 0},
-		"something is made":   {change.Item{Object: deployment, Action: change.Create}, Changes, 0},
-		"something that held": {change.Item{Object: deployment, Action: change.Hold, Approval: "x"}, Changes, 0},
+		"a template":          {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{image, label}}, LevelRestarts, 1},
+		"a label":             {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{label}}, LevelChanges, 1},
+		"only its managers":   {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{stamp}}, LevelFine, 0},
+		"a conflict":          {change.Item{Object: deployment, Action: change.Fail, Reason: "conflict"}, LevelBlocks, 0},
+		"a deletion":          {change.Item{Object: deployment, Action: change.Delete}, LevelChanges, 0},
+		"data that goes":      {change.Item{Object: etcd, Action: change.Delete, Consequences: []string{"loses stored data"}}, LevelBlocks, 0},
+		"backups elsewhere":   {change.Item{Object: etcd, Action: change.Change, Fields: []change.Field{{Path: "spec.backup.store.container", Old: "a", New: "b"}}}, LevelBlocks, 1},
+		"nothing in an etcd":  {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "spec.sharedConfig", Old: map[string]any{}}}, Consequences: []string{"may roll the etcd members"}}, LevelChanges, 1},
+		"a mark of the first": {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "metadata.annotations", New: map[string]any{"resources.gardener.cloud/origin": "x"}}}}, LevelFine, 0},
+		"marks and others":    {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "metadata.labels", New: map[string]any{"resources.gardener.cloud/managed-by": "x", "a": "b"}}}}, LevelChanges, 1},
+		"of an operator":      {change.Item{Object: change.Ref{APIVersion: "monitoring.coreos.com/v1", Kind: "Prometheus", Namespace: "garden", Name: "p"}, Action: change.Adopt, Fields: []change.Field{{Path: "spec.volumes", Old: "a", New: "b"}}}, LevelRestarts, 1},
+		"members of an etcd":  {change.Item{Object: etcd, Action: change.Change, Fields: []change.Field{{Path: "spec.etcd.image", Old: "a", New: "b"}}, Consequences: []string{"may roll the etcd members"}}, LevelRestarts, 1},
+		"something is anew":   {change.Item{Object: deployment, Action: change.Recreate}, LevelRestarts, 0},
+		"something is made":   {change.Item{Object: deployment, Action: change.Create}, LevelChanges, 0},
+		"something that held": {change.Item{Object: deployment, Action: change.Hold, Approval: "x"}, LevelChanges, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &Report{}
@@ -168,23 +169,23 @@ func TestWhatChangesMean(t *testing.T) {
 			require.Len(t, r.Findings, 1)
 			assert.Equal(t, c.level, r.Findings[0].Level)
 			assert.Len(t, r.Findings[0].Fields, c.fields)
-			if c.level != Fine {
+			if c.level != LevelFine {
 				assert.Equal(t, []string{c.item.Object.String()}, r.Findings[0].Objects)
 			}
 		})
 	}
 }
 
-func TestProgramsAreTheSame(t *testing.T) {
+func TestSamePrograms(t *testing.T) {
 	for image, want := range map[string]string{
 		"registry.example.org:5000/a/b:v1": "registry.example.org:5000/a/b", "registry.example.org:5000/a/b": "registry.example.org:5000/a/b",
 		"a/b@sha256:00": "a/b", "a/b:v1@sha256:00": "a/b", "": "",
 	} {
-		assert.Equal(t, want, repository(image), image)
+		assert.Equal(t, want, imageRepository(image), image)
 	}
 }
 
-func TestWebhooksThatNobodyElseAnswers(t *testing.T) {
+func TestIsServedBy(t *testing.T) {
 	c := Controller{Cluster: "runtime", Namespace: "garden", Name: "virtual-garden-gardener-resource-manager"}
 	for name, test := range map[string]struct {
 		hooks  string
@@ -205,17 +206,17 @@ func TestWebhooksThatNobodyElseAnswers(t *testing.T) {
 	}
 }
 
-func TestWhatPutsThingsBack(t *testing.T) {
-	assert.Equal(t, "garden/gcm", carrierOf(object(t, `{metadata: {annotations: {resources.gardener.cloud/origin: "abc-seed:garden/gcm"}}}`)))
-	assert.Equal(t, "garden/gcm", carrierOf(object(t, `{metadata: {annotations: {resources.gardener.cloud/origin: "garden/gcm"}}}`)))
-	assert.Empty(t, carrierOf(object(t, `{metadata: {annotations: {resources.gardener.cloud/origin: "garden.local/gcm/x"}}}`)))
-	assert.Empty(t, carrierOf(object(t, `{metadata: {name: a}}`)))
-	assert.Equal(t, "Argo CD, Application garden", putBackBy(object(t, `{metadata: {labels: {argocd.argoproj.io/instance: garden}}}`)))
-	assert.Equal(t, "Flux, HelmRelease operator", putBackBy(object(t, `{metadata: {labels: {helm.toolkit.fluxcd.io/name: operator}}}`)))
-	assert.Empty(t, putBackBy(object(t, `{metadata: {labels: {app.kubernetes.io/managed-by: Helm}}}`)))
+func TestRestoringTool(t *testing.T) {
+	assert.Equal(t, "garden/gcm", managedResourceOf(object(t, `{metadata: {annotations: {resources.gardener.cloud/origin: "abc-seed:garden/gcm"}}}`)))
+	assert.Equal(t, "garden/gcm", managedResourceOf(object(t, `{metadata: {annotations: {resources.gardener.cloud/origin: "garden/gcm"}}}`)))
+	assert.Empty(t, managedResourceOf(object(t, `{metadata: {annotations: {resources.gardener.cloud/origin: "garden.local/gcm/x"}}}`)))
+	assert.Empty(t, managedResourceOf(object(t, `{metadata: {name: a}}`)))
+	assert.Equal(t, "Argo CD, Application garden", restoringTool(object(t, `{metadata: {labels: {argocd.argoproj.io/instance: garden}}}`)))
+	assert.Equal(t, "Flux, HelmRelease operator", restoringTool(object(t, `{metadata: {labels: {helm.toolkit.fluxcd.io/name: operator}}}`)))
+	assert.Empty(t, restoringTool(object(t, `{metadata: {labels: {app.kubernetes.io/managed-by: Helm}}}`)))
 }
 
-func TestWhatIsApprovedIsWhatIsStopped(t *testing.T) {
+func TestApprovalOfControllers(t *testing.T) {
 	one, two := Controller{Cluster: "runtime", Namespace: "garden", Name: "a"}, Controller{Cluster: "runtime", Namespace: "garden", Name: "b", Replicas: 2}
 	assert.Empty(t, approvalOf(nil))
 	both := approvalOf([]Controller{one, two})
@@ -224,40 +225,40 @@ func TestWhatIsApprovedIsWhatIsStopped(t *testing.T) {
 	assert.Equal(t, both, approvalOf([]Controller{one, two}), "it can be repeated when half of it is done")
 }
 
-func TestVirtualGardensThatNoGardenDescribes(t *testing.T) {
+func TestCompareIdentity(t *testing.T) {
 	garden := map[string]any{"spec": map[string]any{"virtualCluster": map[string]any{
 		"gardener": map[string]any{"clusterIdentity": "here"}, "networking": map[string]any{"services": []any{"100.64.0.0/13", "fd00::/108"}},
 	}}}
 	issuers := []string{"https://new.example.org", "https://old.example.org"}
 	for name, c := range map[string]struct {
-		lives identity
+		lives virtualGardenIdentity
 		level Level
 		says  string
 	}{
-		"the same":          {identity{"here", "100.64.0.1", "https://new.example.org"}, Fine, ""},
-		"nothing is known":  {identity{}, Fine, ""},
-		"another identity":  {identity{cluster: "there"}, Blocks, "clusterIdentity"},
-		"another range":     {identity{address: "10.0.0.1"}, Blocks, "networking.services"},
-		"a range of two":    {identity{address: "fd00::1"}, Fine, ""},
-		"a former issuer":   {identity{issuer: "https://old.example.org"}, Changes, ""},
-		"an unknown issuer": {identity{issuer: "https://kubernetes.default.svc"}, Blocks, "acceptedIssuers"},
+		"the same":          {virtualGardenIdentity{"here", "100.64.0.1", "https://new.example.org"}, LevelFine, ""},
+		"nothing is known":  {virtualGardenIdentity{}, LevelFine, ""},
+		"another identity":  {virtualGardenIdentity{cluster: "there"}, LevelBlocks, "clusterIdentity"},
+		"another range":     {virtualGardenIdentity{address: "10.0.0.1"}, LevelBlocks, "networking.services"},
+		"a range of two":    {virtualGardenIdentity{address: "fd00::1"}, LevelFine, ""},
+		"a former issuer":   {virtualGardenIdentity{issuer: "https://old.example.org"}, LevelChanges, ""},
+		"an unknown issuer": {virtualGardenIdentity{issuer: "https://kubernetes.default.svc"}, LevelBlocks, "acceptedIssuers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := compareIdentity(c.lives, garden, issuers)
-			if c.level == Fine {
+			if c.level == LevelFine {
 				require.Empty(t, found)
 				return
 			}
 			require.Len(t, found, 1)
 			assert.Equal(t, c.level, found[0].Level)
-			assert.Contains(t, found[0].Do, c.says)
+			assert.Contains(t, found[0].Advice, c.says)
 		})
 	}
 	deployment := object(t, "{kind: Deployment, spec: {template: {spec: {containers: [{command: [kube-apiserver], args: [--service-account-issuer=a, --v=2, --service-account-issuer=b]}]}}}}")
-	assert.Equal(t, []string{"a", "b"}, flags(deployment, "--service-account-issuer="))
+	assert.Equal(t, []string{"a", "b"}, flagValues(deployment, "--service-account-issuer="))
 }
 
-func TestWhoServesTheGardenerAPIStays(t *testing.T) {
+func TestCompareAPI(t *testing.T) {
 	for _, c := range []struct {
 		service    string
 		aggregated bool
@@ -267,7 +268,7 @@ func TestWhoServesTheGardenerAPIStays(t *testing.T) {
 	} {
 		f, differs := compareAPI(c.service, c.aggregated)
 		assert.Equal(t, c.do != "", differs)
-		assert.Contains(t, f.Do, c.do)
-		assert.Equal(t, Blocks, f.Level)
+		assert.Contains(t, f.Advice, c.do)
+		assert.Equal(t, LevelBlocks, f.Level)
 	}
 }

@@ -24,12 +24,12 @@ func TestObjectsOfUpstream(t *testing.T) {
 		name string
 		test func(*upstream)
 	}{
-		{"what a check says differs is listed as deliberate", testDiffersAsListed},
+		{"what a check says differs is listed as deliberate", testDifferencesAreDeliberate},
 		{"what has to stop is gardener-operator", testStopped},
 		{"gardener-operator can be started again", testStartedAgain},
 		{"an apply restarts what the check said, and nothing is lost", testUpstreamTakenOver},
 	} {
-		if !t.Run(step.name, func(t *testing.T) { on := *u; on.stage = u.on(t); step.test(&on) }) {
+		if !t.Run(step.name, func(t *testing.T) { on := *u; on.stage = u.withT(t); step.test(&on) }) {
 			t.Errorf("what follows builds on %q", step.name)
 		}
 	}
@@ -43,49 +43,49 @@ var restartedOfUpstream = []string{
 	"Deployment virtual-garden-istio-ingress/istio-ingressgateway", "StatefulSet garden/vali",
 }
 
-func testDiffersAsListed(u *upstream) {
-	listed := readDeliberate(u.T, u.world.Root)
+func testDifferencesAreDeliberate(u *upstream) {
+	listed := readDeliberateDifferences(u.T, u.world.Root)
 	report := u.check()
 	assert.Empty(u, report.Problems)
 	var unlisted []string
 	for _, f := range report.Findings {
-		if f.Level == Fine || f.Area == AreaControllers || isUnregistered(f) {
+		if f.Level == LevelFine || f.Area == AreaControllers || isUnregistered(f) {
 			continue
 		}
-		if f.Area == AreaSecrets && f.Level == Changes {
+		if f.Area == AreaSecrets && f.Level == LevelChanges {
 			// Upstream has a token instead of this Secret, and no certificate.
 			f.Objects = slices.DeleteFunc(f.Objects, func(object string) bool {
-				return strings.HasPrefix(object, "Secret garden/gardener-internal-") && listed.differs("Secret/garden/gardener-internal")
+				return strings.HasPrefix(object, "Secret garden/gardener-internal-") && listed.hasDifferences("Secret/garden/gardener-internal")
 			})
 			if len(f.Objects) == 0 {
 				continue
 			}
 		}
-		if f.Area != AreaObjects || f.Level == Blocks {
+		if f.Area != AreaObjects || f.Level == LevelBlocks {
 			unlisted = append(unlisted, fmt.Sprintf("%s %s %v: %s", f.Level, f.Area, f.Objects, f.Text))
 			continue
 		}
 		if len(f.Fields) == 0 {
 			for _, object := range f.Objects {
 				// Upstream's names of webhook configurations have a namespace.
-				if key, _ := keyNamed(object); !listed.differs(key) && !listed.differs(strings.Replace(key, "WebhookConfiguration//", "WebhookConfiguration/garden/", 1)) {
+				if key, _ := reportedObjectKey(object); !listed.hasDifferences(key) && !listed.hasDifferences(strings.Replace(key, "WebhookConfiguration//", "WebhookConfiguration/garden/", 1)) {
 					unlisted = append(unlisted, fmt.Sprintf("%s: %s", object, f.Text))
 				}
 			}
 		}
-		for _, field := range telling(f.Fields) {
+		for _, field := range withoutEmptyFields(f.Fields) {
 			object, path := f.Objects[0], field.Path
 			if head, rest, several := strings.Cut(path, ": "); several {
 				object, path = head, rest
 			}
 			field.Path = path
-			if key, namespace := keyNamed(object); !listed.allows(key, path) && !listed.follows(namespace, field) {
+			if key, namespace := reportedObjectKey(object); !listed.allows(key, path) && !listed.isReferenceChange(namespace, field) {
 				unlisted = append(unlisted, fmt.Sprintf("%s %s: %s: %v -> %v", f.Level, object, path, field.Old, field.New))
 			}
 		}
 	}
 	assert.Empty(u, unlisted, "%s", strings.Join(unlisted, "\n"))
-	assert.Equal(u, restartedOfUpstream, objects(report.Of(Restarts)))
+	assert.Equal(u, restartedOfUpstream, findingObjects(report.ByLevel(LevelRestarts)))
 }
 
 func testStopped(u *upstream) {
@@ -105,7 +105,7 @@ func testStartedAgain(u *upstream) {
 	assert.Equal(u, int64(2), u.replicas("gardener-operator"))
 	assert.NotNil(u, u.get(landscape.Runtime, validatingWebhooks, "", "gardener-operator"))
 	assert.Nil(u, u.get(landscape.Runtime, configMaps, "garden", recordName))
-	for name := range u.was.secrets {
+	for name := range u.recording.secrets {
 		list, err := u.api[landscape.Runtime].Resource(secretsResource).Namespace("garden").List(u.context(), metav1.ListOptions{LabelSelector: "managed-by=secrets-manager,name=" + name})
 		require.NoError(u, err)
 		assert.Len(u, list.Items, map[bool]int{true: 0, false: 1}[name == "shoot-access-gardener-resource-manager-bootstrap"], name)
@@ -115,7 +115,7 @@ func testStartedAgain(u *upstream) {
 func testUpstreamTakenOver(u *upstream) {
 	said := u.check()
 	u.stopAll()
-	u.takeover(said)
+	u.assertTakeover(said)
 	for _, name := range restartedOfUpstream {
 		if name, is := strings.CutPrefix(name, "Deployment garden/"); is {
 			assert.Positive(u, u.replicas(name), name)

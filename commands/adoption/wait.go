@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
-// until polls done until it succeeds, fails or ctx ends. done also describes what it waits for.
-func (a *Adopter) until(ctx context.Context, done func() (bool, string, error)) error {
+// pollUntil polls done until it succeeds, fails or ctx ends. done also describes what it waits for.
+func (a *Adopter) pollUntil(ctx context.Context, done func() (bool, string, error)) error {
 	poll := a.Poll
 	if poll <= 0 {
 		poll = time.Second
@@ -38,8 +38,8 @@ func (a *Adopter) until(ctx context.Context, done func() (bool, string, error)) 
 	}
 }
 
-// awaitPods waits until a Deployment has no pods.
-func (a *Adopter) awaitPods(ctx context.Context, c *apply.Cluster, deployment *unstructured.Unstructured) error {
+// waitForPods waits until a Deployment has no pods.
+func (a *Adopter) waitForPods(ctx context.Context, c *apply.Cluster, deployment *unstructured.Unstructured) error {
 	raw, _, _ := unstructured.NestedMap(deployment.Object, "spec", "selector", "matchLabels")
 	labels := map[string]string{}
 	for key, value := range raw {
@@ -52,7 +52,7 @@ func (a *Adopter) awaitPods(ctx context.Context, c *apply.Cluster, deployment *u
 	if err != nil {
 		return err
 	}
-	return a.until(ctx, func() (bool, string, error) {
+	return a.pollUntil(ctx, func() (bool, string, error) {
 		pods, err := client.CoreV1().Pods(deployment.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: labels})})
 		if err != nil {
 			if ctx.Err() != nil {
@@ -70,12 +70,13 @@ func (a *Adopter) awaitPods(ctx context.Context, c *apply.Cluster, deployment *u
 	})
 }
 
-// abandoned is more than clocks differ: a holder that renewed its lease longer ago no longer runs.
-const abandoned = 10 * time.Minute
+// leaseAbandonedAfter is more than clocks differ: a holder that renewed its lease longer ago no
+// longer runs.
+const leaseAbandonedAfter = 10 * time.Minute
 
-// awaitLease waits until the stopped controller has lost its lease: released, taken by another
+// waitForLease waits until the stopped controller has lost its lease: released, taken by another
 // holder, or not renewed for its duration by our clock.
-func (a *Adopter) awaitLease(ctx context.Context, of Controller) error {
+func (a *Adopter) waitForLease(ctx context.Context, of Controller) error {
 	cluster := a.Converger.Cluster(of.lease.cluster)
 	if cluster == nil {
 		return nil // the lease cannot be read, but its pods no longer exist
@@ -86,7 +87,7 @@ func (a *Adopter) awaitLease(ctx context.Context, of Controller) error {
 	}
 	var seen *coordinationv1.Lease
 	var since time.Time
-	return a.until(ctx, func() (bool, string, error) {
+	return a.pollUntil(ctx, func() (bool, string, error) {
 		live, err := client.CoordinationV1().Leases(of.lease.namespace).Get(ctx, of.lease.name, metav1.GetOptions{})
 		ref := apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: of.lease.namespace, Name: of.lease.name}
 		switch {
@@ -99,7 +100,7 @@ func (a *Adopter) awaitLease(ctx context.Context, of Controller) error {
 		}
 		holder := ptr.Deref(live.Spec.HolderIdentity, "")
 		renewed := ptr.Deref(live.Spec.RenewTime, metav1.MicroTime{}).Time
-		if !strings.HasPrefix(holder, of.Name+"-") || a.Clock.Since(renewed) > abandoned {
+		if !strings.HasPrefix(holder, of.Name+"-") || a.Clock.Since(renewed) > leaseAbandonedAfter {
 			return true, "", nil
 		}
 		if seen == nil || seen.ResourceVersion != live.ResourceVersion {

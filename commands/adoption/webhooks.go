@@ -23,9 +23,9 @@ var webhookKinds = []schema.GroupVersionKind{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
 }
 
-// servedBy returns the webhook configurations that only this controller serves. Configurations with
-// other servers are ignored.
-func (a *Adopter) servedBy(ctx context.Context, c Controller) ([]webhook, error) {
+// exclusiveWebhooks returns the webhook configurations that only this controller serves.
+// Configurations with other servers are ignored.
+func (a *Adopter) exclusiveWebhooks(ctx context.Context, c Controller) ([]webhook, error) {
 	clusters := []string{c.Cluster}
 	if c.Cluster == landscape.Runtime && a.Converger.Cluster(landscape.Virtual) != nil {
 		clusters = append(clusters, landscape.Virtual)
@@ -33,13 +33,13 @@ func (a *Adopter) servedBy(ctx context.Context, c Controller) ([]webhook, error)
 	var out []webhook
 	for _, cluster := range clusters {
 		for _, kind := range webhookKinds {
-			found, err := list(ctx, a.Converger.Cluster(cluster), kind, "")
+			found, err := listObjects(ctx, a.Converger.Cluster(cluster), kind, "")
 			if err != nil {
 				return nil, err
 			}
 			for i := range found {
-				if !isPergolas(&found[i]) && isServedBy(&found[i], c, cluster == c.Cluster) {
-					out = append(out, webhook{cluster, stored(&found[i])})
+				if !isAppliedByPergola(&found[i]) && isServedBy(&found[i], c, cluster == c.Cluster) {
+					out = append(out, webhook{cluster, withoutServerFields(&found[i])})
 				}
 			}
 		}
@@ -67,9 +67,9 @@ func isServedBy(configuration *unstructured.Unstructured, c Controller, here boo
 	return len(hooks) > 0
 }
 
-// withoutWebhooks changes a plan to the state after the stop: it then contains the changes to pods
-// that the webhooks would have reverted.
-func (a *Adopter) withoutWebhooks(ctx context.Context, p change.Plan) error {
+// planWithoutWebhooks changes a plan to the state after the stop: it then contains the changes to
+// pods that the webhooks would have reverted.
+func (a *Adopter) planWithoutWebhooks(ctx context.Context, p change.Plan) error {
 	if !slices.ContainsFunc(p.Items, func(i change.Item) bool { return len(i.PutBack) > 0 }) {
 		return nil
 	}
@@ -79,10 +79,10 @@ func (a *Adopter) withoutWebhooks(ctx context.Context, p change.Plan) error {
 	}
 	var going []webhook
 	for _, c := range found {
-		if !c.Stops {
+		if !c.MustStop {
 			continue
 		}
-		served, err := a.servedBy(ctx, c)
+		served, err := a.exclusiveWebhooks(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func mutates(configuration map[string]any, of change.Ref) bool {
 			rule, _ := raw.(map[string]any)
 			groups, _, _ := unstructured.NestedStringSlice(rule, "apiGroups")
 			resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
-			if hasOrAny(groups, group) && (hasOrAny(resources, resource) || slices.Contains(resources, "*/*")) {
+			if hasOrStar(groups, group) && (hasOrStar(resources, resource) || slices.Contains(resources, "*/*")) {
 				return true
 			}
 		}
@@ -120,12 +120,12 @@ func mutates(configuration map[string]any, of change.Ref) bool {
 	return false
 }
 
-func hasOrAny(all []string, one string) bool {
+func hasOrStar(all []string, one string) bool {
 	return slices.Contains(all, one) || slices.Contains(all, "*")
 }
 
-// stored returns an object without server fields, so that it can be created again.
-func stored(o *unstructured.Unstructured) map[string]any {
+// withoutServerFields returns an object without server fields, so that it can be created again.
+func withoutServerFields(o *unstructured.Unstructured) map[string]any {
 	out := o.DeepCopy()
 	out.SetManagedFields(nil)
 	out.SetResourceVersion("")
@@ -152,7 +152,7 @@ func (a *Adopter) removeWebhooks(ctx context.Context, all []webhook) error {
 			return c.Explain(apply.RefOf(o), "delete", err)
 		}
 		if err == nil {
-			a.tell("%s: %s taken away, which nobody answers any more", w.Cluster, apply.RefOf(o))
+			a.reportStep("%s: %s taken away, which nobody answers any more", w.Cluster, apply.RefOf(o))
 		}
 	}
 	return nil
@@ -169,7 +169,7 @@ func (a *Adopter) restoreWebhooks(ctx context.Context, all []webhook) error {
 			return c.Explain(apply.RefOf(o), "make", err)
 		}
 		if err == nil {
-			a.tell("%s: %s put back", w.Cluster, apply.RefOf(o))
+			a.reportStep("%s: %s put back", w.Cluster, apply.RefOf(o))
 		}
 	}
 	return nil

@@ -45,30 +45,30 @@ type Revision struct {
 	// violations are those of the landscape's files.
 	violations []schemas.Violation
 	// name is the abbreviated commit, or "work tree"; as is the revision as the user wrote it.
-	name, as string
-	// Missing reports whether the folder has no landscape.
-	Missing bool
-	// broken reports whether it is invalid; the notes explain the effect on the diff.
-	broken bool
-	notes  []string
+	name, givenName string
+	// IsMissing reports whether the folder has no landscape.
+	IsMissing bool
+	// isInvalid reports whether it is invalid; the notes explain the effect on the diff.
+	isInvalid bool
+	notes     []string
 }
 
 // Plan returns the difference between the revisions.
 func (c Comparison) Plan(ctx context.Context) (change.Plan, error) {
-	new, err := c.target(ctx)
+	new, err := c.readTarget(ctx)
 	if err != nil {
 		return change.Plan{}, err
 	}
-	old, err := c.Base(ctx)
+	old, err := c.ReadBase(ctx)
 	if err != nil {
 		return change.Plan{}, err
 	}
-	if old.Missing && new.Missing {
-		return change.Plan{}, &landscapes.NoLandscapeError{Dir: c.Dir, Reason: fmt.Sprintf("neither revision %s nor %s has a file landscape.yaml there", c.From, revisions.Shown(c.To))}
+	if old.IsMissing && new.IsMissing {
+		return change.Plan{}, &landscapes.NoLandscapeError{Dir: c.Dir, Reason: fmt.Sprintf("neither revision %s nor %s has a file landscape.yaml there", c.From, revisions.RevisionText(c.To))}
 	}
-	if new.Missing {
+	if new.IsMissing {
 		p := change.Plan{From: old.name, To: new.name, Notes: new.notes}
-		now, err := c.afterwards()
+		now, err := c.renamedTargetHint()
 		if now != "" {
 			p.Notes = append(p.Notes, now)
 		}
@@ -84,9 +84,9 @@ func (c Comparison) Plan(ctx context.Context) (change.Plan, error) {
 	switch {
 	case baseErr != nil:
 		return change.Plan{}, baseErr
-	case refuses && old.broken:
+	case refuses && old.isInvalid:
 		return change.Plan{}, commands.Finding{Err: &revisions.NotValidError{
-			Message:  fmt.Sprintf("the landscape is valid neither in %s nor in revision %s: nothing was done", revisions.Shown(c.To), c.From),
+			Message:  fmt.Sprintf("the landscape is valid neither in %s nor in revision %s: nothing was done", revisions.RevisionText(c.To), c.From),
 			Findings: slices.Concat(invalid.Findings, found),
 		}}
 	case refuses:
@@ -97,21 +97,21 @@ func (c Comparison) Plan(ctx context.Context) (change.Plan, error) {
 
 // compare renders the affected owners and adds the declarations.
 func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (change.Plan, error) {
-	reach, err := render.FindAffected(c.Reader.Catalogue, old.state(), new.state(), render.At(c.Now), c.Reader.Charts(new.Landscape))
+	reach, err := render.FindAffected(c.Reader.Catalogue, old.renderState(), new.renderState(), render.At(c.Now), c.Reader.Charts(new.Landscape))
 	if err != nil {
 		return change.Plan{}, commands.Finding{Err: err}
 	}
 	sealed := landscape.UndecryptableSecrets(old.Landscape)
 	maps.Copy(sealed, landscape.UndecryptableSecrets(new.Landscape))
 	before, after, same := landscape.ChangedDeclarations(old.Landscape, new.Landscape, sealed)
-	withShoots(before, reach.Old)
-	withShoots(after, reach.New)
-	renderedBefore, renderedAfter, wrong, err := sides(reach)
+	addEffectiveShoots(before, reach.Old)
+	addEffectiveShoots(after, reach.New)
+	renderedBefore, renderedAfter, wrong, err := renderAffected(reach)
 	if err != nil {
 		return change.Plan{}, commands.Finding{Err: err}
 	}
 	if wrong != nil {
-		old.notes = append(old.notes, renderedInPart(c.From, wrong)...)
+		old.notes = append(old.notes, partialRenderNotes(c.From, wrong)...)
 	}
 	before, after = append(before, renderedBefore...), append(after, renderedAfter...)
 	p := plan.CompareBundles(before, after)
@@ -121,45 +121,45 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 	p.From, p.To, p.Notes, p.Settings = old.name, new.name, slices.Concat(settings, old.notes, new.notes), len(settings)
 	p.Items = append(p.Items, landscape.PlannedOperations(old.Landscape, new.Landscape, c.Now)...)
 	p.Sort()
-	preview.KeepBack(&p, old.Landscape, new.Landscape, refused)
+	preview.RemoveHeldChanges(&p, old.Landscape, new.Landscape, refused)
 	gate, err := landscape.DeletionGate(new.Landscape, nil)
 	if err != nil {
 		return p, err
 	}
-	sums, err := c.totals(p, gate, old, before, len(reach.Same)+same > 0)
+	sums, err := c.objectTotals(p, gate, old, before, len(reach.Same)+same > 0)
 	if err != nil {
 		return p, commands.Finding{Err: err}
 	}
-	ending := preview.TakeEnding(&p, old.Landscape, new.Landscape)
+	ending := preview.RemoveConfirmedGarden(&p, old.Landscape, new.Landscape)
 	gate.MarkHeld(&p, sums)
 	p.Items = append(p.Items, ending...)
 	p.Sort()
 	return p, nil
 }
 
-// sides renders the affected owners before and after the change, as render.Reach does.
-func sides(reach render.Affected) (before, after []plan.PlacedBundle, wrongBefore, err error) {
+// renderAffected renders the affected owners before and after the change, as render.Reach does.
+func renderAffected(reach render.Affected) (before, after []plan.PlacedBundle, wrongBefore, err error) {
 	old, new, wrongBefore, err := reach.Render()
 	return plan.PlaceBundles(old, reach.Old.ClusterOf()), plan.PlaceBundles(new, reach.New.ClusterOf()), wrongBefore, err
 }
 
-// MaxShown limits the findings or errors of a landscape in a report; standard error has all of
-// them.
-const MaxShown = 10
+// MaxShownFindings limits the findings or errors of a landscape in a report; standard error has all
+// of them.
+const MaxShownFindings = 10
 
-// renderedInPart returns notes about a base revision that renders only partially.
-func renderedInPart(from string, wrong error) []string {
+// partialRenderNotes returns notes about a base revision that renders only partially.
+func partialRenderNotes(from string, wrong error) []string {
 	lines := strings.Split(wrong.Error(), "\n")
 	n := len(lines)
-	if more := n - MaxShown; more > 0 {
-		lines = append(lines[:MaxShown], fmt.Sprintf("and %d more errors", more))
+	if more := n - MaxShownFindings; more > 0 {
+		lines = append(lines[:MaxShownFindings], fmt.Sprintf("and %d more errors", more))
 	}
 	return append([]string{fmt.Sprintf("revision %s cannot be applied whole (%s): it is compared as far as it renders, the rest is shown as new; "+
 		"of an object that two of its bundles have, the one that keeps it counts", from, printable.WithCount(n, "error"))}, lines...)
 }
 
-// withShoots adds the effective spec of Shoots to the declarations.
-func withShoots(declared []plan.PlacedBundle, side render.StateInputs) {
+// addEffectiveShoots adds the effective spec of Shoots to the declarations.
+func addEffectiveShoots(declared []plan.PlacedBundle, side render.StateInputs) {
 	shoots := map[change.Ref]*unstructured.Unstructured{}
 	for _, in := range slices.Concat(side.Inputs, side.EqualShoots) {
 		if shoot := in.Objects["shoot"]; shoot != nil {
@@ -173,11 +173,11 @@ func withShoots(declared []plan.PlacedBundle, side render.StateInputs) {
 	}
 }
 
-// totals returns the numbers of objects by cluster. It renders unaffected owners only if the gate
-// limits a share of all objects.
-func (c Comparison) totals(p change.Plan, gate permit.Gate, old Revision, before []plan.PlacedBundle, incomplete bool) (map[string]int, error) {
-	if incomplete && wantsTotals(p, gate) {
-		all, err := c.everything(old)
+// objectTotals returns the numbers of objects by cluster. It renders unaffected owners only if the
+// gate limits a share of all objects.
+func (c Comparison) objectTotals(p change.Plan, gate permit.Gate, old Revision, before []plan.PlacedBundle, incomplete bool) (map[string]int, error) {
+	if incomplete && needsTotals(p, gate) {
+		all, err := c.allPlaces(old)
 		if err != nil {
 			return nil, err
 		}
@@ -190,8 +190,8 @@ func (c Comparison) totals(p change.Plan, gate permit.Gate, old Revision, before
 	return out, nil
 }
 
-// wantsTotals reports whether the gate's verdict depends on the number of objects.
-func wantsTotals(p change.Plan, gate permit.Gate) bool {
+// needsTotals reports whether the gate's verdict depends on the number of objects.
+func needsTotals(p change.Plan, gate permit.Gate) bool {
 	if gate.MaxShare == nil || *gate.MaxShare == 0 {
 		return false
 	}
@@ -209,61 +209,62 @@ func wantsTotals(p change.Plan, gate permit.Gate) bool {
 	return false
 }
 
-// everything returns all declarations and rendered objects of a revision.
-func (c Comparison) everything(r Revision) ([]plan.PlacedBundle, error) {
-	all, err := render.FindAffected(c.Reader.Catalogue, r.state(), render.State{}, render.At(c.Now))
+// allPlaces returns all declarations and rendered objects of a revision.
+func (c Comparison) allPlaces(r Revision) ([]plan.PlacedBundle, error) {
+	all, err := render.FindAffected(c.Reader.Catalogue, r.renderState(), render.State{}, render.At(c.Now))
 	if err != nil {
 		return nil, err
 	}
-	rendered, _, _, err := sides(all) // what is wrong with it has a note already, where it counts
+	// what is wrong with it has a note already, where it counts
+	rendered, _, _, err := renderAffected(all)
 	return append(landscape.DeclarationBundles(r.Landscape, nil), rendered...), err
 }
 
-// state returns a revision for rendering.
-func (r Revision) state() render.State {
-	if r.Missing {
+// renderState returns a revision for rendering.
+func (r Revision) renderState() render.State {
+	if r.IsMissing {
 		return render.State{}
 	}
-	s := render.State{Landscape: r.Landscape, Partial: r.broken}
-	if r.as != "" {
-		s.Name = "revision " + r.as
+	s := render.State{Landscape: r.Landscape, Partial: r.isInvalid}
+	if r.givenName != "" {
+		s.Name = "revision " + r.givenName
 	}
 	return s
 }
 
-// target reads the revision to compare with, or the work tree. Without a landscape there it is
+// readTarget reads the revision to compare with, or the work tree. Without a landscape there it is
 // empty.
-func (c Comparison) target(ctx context.Context) (Revision, error) {
-	r := Revision{name: "work tree", as: c.To}
+func (c Comparison) readTarget(ctx context.Context) (Revision, error) {
+	r := Revision{name: "work tree", givenName: c.To}
 	var err error
 	if c.To == "" {
 		r.Landscape, r.violations, err = c.Reader.Load(ctx, c.Dir)
 	} else {
 		var commit string
 		r.Landscape, r.violations, commit, err = c.Reader.LoadAt(ctx, c.Repo, c.Dir, c.To)
-		r.name = short(commit)
+		r.name = shortCommit(commit)
 	}
 	if revisions.IsMissing(err) {
-		return missing(r.name, revisions.Shown(c.To)+" has no landscape in this folder: such a revision is not applied, and all stays on the clusters as it is"), nil
+		return missingRevision(r.name, revisions.RevisionText(c.To)+" has no landscape in this folder: such a revision is not applied, and all stays on the clusters as it is"), nil
 	}
 	return r, err
 }
 
-// Base reads the revision to compare from. Without a landscape there it is empty.
-func (c Comparison) Base(ctx context.Context) (Revision, error) {
+// ReadBase reads the revision to compare from. Without a landscape there it is empty.
+func (c Comparison) ReadBase(ctx context.Context) (Revision, error) {
 	l, violations, commit, err := c.Reader.LoadAt(ctx, c.Repo, c.Dir, c.From)
 	if revisions.IsMissing(err) {
-		if former, ok, err := c.formerly(ctx); ok || err != nil {
+		if former, ok, err := c.findRenamedBase(ctx); ok || err != nil {
 			return former, err
 		}
-		return missing(short(commit), fmt.Sprintf("revision %s has no landscape in this folder: everything is new", c.From)), nil
+		return missingRevision(shortCommit(commit), fmt.Sprintf("revision %s has no landscape in this folder: everything is new", c.From)), nil
 	}
-	return Revision{Landscape: l, violations: violations, name: short(commit), as: c.From}, err
+	return Revision{Landscape: l, violations: violations, name: shortCommit(commit), givenName: c.From}, err
 }
 
-// missing returns a revision without the landscape.
-func missing(name, note string) Revision {
-	return Revision{Landscape: &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, name: name, Missing: true, notes: []string{note}}
+// missingRevision returns a revision without the landscape.
+func missingRevision(name, note string) Revision {
+	return Revision{Landscape: &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, name: name, IsMissing: true, notes: []string{note}}
 }
 
 // renames maps the folders of landscapes after the change to those before it.
@@ -273,12 +274,12 @@ func (c Comparison) renames() (map[string]string, error) {
 		return nil, err
 	}
 	after, err := revisions.Landscapes(c.Repo, ".", c.To)
-	return revisions.Renamed(before, after), err
+	return revisions.RenamedFolders(before, after), err
 }
 
-// formerly finds the landscape in another folder of the base revision; ok reports whether it
+// findRenamedBase finds the landscape in another folder of the base revision; ok reports whether it
 // exists.
-func (c Comparison) formerly(ctx context.Context) (r Revision, ok bool, err error) {
+func (c Comparison) findRenamedBase(ctx context.Context) (r Revision, ok bool, err error) {
 	all, err := c.renames()
 	if err != nil {
 		return r, false, err
@@ -296,11 +297,11 @@ func (c Comparison) formerly(ctx context.Context) (r Revision, ok bool, err erro
 		return r, false, err
 	}
 	note := fmt.Sprintf("revision %s has this landscape in folder %s: it is compared with that. An operator that syncs it stops until its Landscape names the new folder (spec.source.path)", c.From, former)
-	return Revision{Landscape: l, violations: violations, name: short(commit), as: c.From, notes: []string{note}}, true, nil
+	return Revision{Landscape: l, violations: violations, name: shortCommit(commit), givenName: c.From, notes: []string{note}}, true, nil
 }
 
-// afterwards says in which folder a moved landscape is, or returns "".
-func (c Comparison) afterwards() (string, error) {
+// renamedTargetHint says in which folder a moved landscape is, or returns "".
+func (c Comparison) renamedTargetHint() (string, error) {
 	all, err := c.renames()
 	if err != nil {
 		return "", err
@@ -308,7 +309,7 @@ func (c Comparison) afterwards() (string, error) {
 	folder, err := c.Repo.Rel(c.Dir)
 	for now, former := range all {
 		if err == nil && former == folder {
-			return fmt.Sprintf("%s has this landscape in folder %s: compare that one", revisions.Shown(c.To), now), nil
+			return fmt.Sprintf("%s has this landscape in folder %s: compare that one", revisions.RevisionText(c.To), now), nil
 		}
 	}
 	return "", err
@@ -317,8 +318,8 @@ func (c Comparison) afterwards() (string, error) {
 // checkTarget rejects an invalid target. Changes that the API rejects (immutable fields,
 // unconfirmed removals) are reported, and the diff is still shown, with a note.
 func (c Comparison) checkTarget(ctx context.Context, old, new Revision) ([]schemas.Violation, error) {
-	if old.Missing {
-		return nil, c.Reader.Valid(ctx, new.Landscape, new.violations, c.To)
+	if old.IsMissing {
+		return nil, c.Reader.RequireValid(ctx, new.Landscape, new.violations, c.To)
 	}
 	// Objects that are valid as new ones are also valid as unchanged ones, so only changed objects
 	// are checked as updates.
@@ -333,26 +334,26 @@ func (c Comparison) checkTarget(ctx context.Context, old, new Revision) ([]schem
 		return nil, err
 	}
 	if !schemas.HasErrors(found) {
-		return nil, c.Reader.Accept(new.Landscape, found, c.To)
+		return nil, c.Reader.RequireNoErrors(new.Landscape, found, c.To)
 	}
 	if found, err = since(old.Landscape); err != nil {
 		return nil, err
 	}
 	if !schemas.HasErrors(found) {
-		return nil, c.Reader.Accept(new.Landscape, found, c.To)
+		return nil, c.Reader.RequireNoErrors(new.Landscape, found, c.To)
 	}
-	if err := c.Reader.Valid(ctx, new.Landscape, new.violations, c.To); err != nil {
+	if err := c.Reader.RequireValid(ctx, new.Landscape, new.violations, c.To); err != nil {
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(v schemas.Violation) bool { return v.Severity != schemas.SeverityError })
-	return found, c.Reader.Report(found, c.To, revisions.Sources(new.Landscape))
+	return found, c.Reader.Report(found, c.To, revisions.SourceReader(new.Landscape))
 }
 
 // checkBase checks the base revision. An invalid one was never applied and the change probably
 // repairs it, so it is compared as far as it renders. File names in the findings begin with the
 // revision.
 func (c Comparison) checkBase(ctx context.Context, r *Revision) ([]schemas.Violation, error) {
-	if r.Missing {
+	if r.IsMissing {
 		return nil, nil
 	}
 	all, err := c.Reader.Findings(ctx, r.Landscape, r.violations)
@@ -368,11 +369,11 @@ func (c Comparison) checkBase(ctx context.Context, r *Revision) ([]schemas.Viola
 			"pergola diff --live shows it, and so does git diff of golden files; docs/compatibility.md says what each version changes", c.From, was, components.Version))
 		return true
 	})
-	if err := c.Reader.Report(all, c.From, revisions.Sources(r.Landscape)); err != nil {
+	if err := c.Reader.Report(all, c.From, revisions.SourceReader(r.Landscape)); err != nil {
 		return nil, err
 	}
 	if n := countErrors(all); n > 0 {
-		r.broken = true
+		r.isInvalid = true
 		r.notes = append(r.notes, fmt.Sprintf("revision %s is not valid (%s): it is compared as far as it renders, the rest is shown as new", c.From, printable.WithCount(n, "error")))
 	}
 	for i := range all {
@@ -395,7 +396,7 @@ func countErrors(all []schemas.Violation) int {
 	return n
 }
 
-func short(commit string) string {
+func shortCommit(commit string) string {
 	if len(commit) > 10 {
 		return commit[:10]
 	}

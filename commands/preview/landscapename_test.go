@@ -28,7 +28,7 @@ func TestLandscapeName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			old, new := landscapeOf(t, test.old), landscapeOf(t, test.new)
 			var found []schemas.Violation
-			for _, v := range Weakened(old, new) {
+			for _, v := range ProtectionFindings(old, new) {
 				if v.Rule == ruleRenamed {
 					found = append(found, v)
 				}

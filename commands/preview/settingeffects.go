@@ -8,18 +8,18 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// setting describes the note about a setting of landscape.yaml.
-type setting struct {
+// settingRule describes the note about a setting of landscape.yaml.
+type settingRule struct {
 	// path below spec, including the settings below it.
 	path string
-	// inObjects: rendered objects show the change, so a note would repeat it.
-	inObjects bool
-	// onlySet: a note is needed only if the setting is added or removed.
-	onlySet bool
-	// whole: one note describes the whole map.
-	whole bool
-	// byDefault is the value if the setting is missing.
-	byDefault any
+	// isInObjects: rendered objects show the change, so a note would repeat it.
+	isInObjects bool
+	// onlyPresence: a note is needed only if the setting is added or removed.
+	onlyPresence bool
+	// isOneNote: one note describes the whole map.
+	isOneNote bool
+	// defaultValue is the value if the setting is missing.
+	defaultValue any
 	// effect describes the consequence; both values have their defaults.
 	effect func(old, new any) string
 }
@@ -27,58 +27,58 @@ type setting struct {
 // lessProtection begins the consequence of a loosened setting.
 const lessProtection = "less protection: "
 
-// theObjectBounds ends a note about less protection: an operator uses the stricter value of Git and
-// the object.
-const theObjectBounds = " (where an operator syncs, its Landscape in the cluster is the limit)"
+// objectLimitSuffix ends a note about less protection: an operator uses the stricter value of Git
+// and the object.
+const objectLimitSuffix = " (where an operator syncs, its Landscape in the cluster is the limit)"
 
-// settingsTold are the settings with a special note.
-var settingsTold = []setting{
-	{path: "layers", inObjects: true},
-	{path: "components", inObjects: true},
-	{path: "images", inObjects: true},
-	{path: "facts", inObjects: true},
-	{path: "featureGates." + landscapev1alpha1.FeaturePrometheusHealthChecks, byDefault: false, effect: always(ofHealth)},
-	{path: "featureGates", inObjects: true},
-	{path: "catalogue", onlySet: true, effect: ofCatalogue},
-	{path: "gardenAPI", byDefault: string(landscapev1alpha1.GardenAPICRD), effect: always(lessProtection + "the data of one API is not seen by the other: the Projects, Seeds and Shoots " +
+// settingRules are the settings with a special note.
+var settingRules = []settingRule{
+	{path: "layers", isInObjects: true},
+	{path: "components", isInObjects: true},
+	{path: "images", isInObjects: true},
+	{path: "facts", isInObjects: true},
+	{path: "featureGates." + landscapev1alpha1.FeaturePrometheusHealthChecks, defaultValue: false, effect: fixedEffect(healthEffectText)},
+	{path: "featureGates", isInObjects: true},
+	{path: "catalogue", onlyPresence: true, effect: catalogueEffect},
+	{path: "gardenAPI", defaultValue: string(landscapev1alpha1.GardenAPICRD), effect: fixedEffect(lessProtection + "the data of one API is not seen by the other: the Projects, Seeds and Shoots " +
 		"that there are would be gone from view; keep the value, unless nothing has been applied yet")},
-	{path: "clusters", effect: always("from a command line the clusters are reached so; an operator looks at its Landscape in the cluster alone")},
-	{path: "review", byDefault: string(landscapev1alpha1.ReviewOptional), effect: ofReview},
-	{path: "deletionGate.maxDeletions", byDefault: int64(*permit.DefaultGate().MaxDeletions), effect: ofLimit},
-	{path: "deletionGate.maxShare", byDefault: share(*permit.DefaultGate().MaxShare), effect: ofLimit},
-	{path: "deletionGate.protectedKinds", byDefault: anys(permit.DefaultGate().Protected), effect: ofProtectedKinds},
-	{path: "forceConflicts", byDefault: false, effect: ofForce},
-	{path: "conditionThresholds", effect: always(ofHealth)},
-	{path: "managedResourceProgressingThreshold", effect: always(ofHealth)},
-	{path: "health.otherKinds", byDefault: string(landscapev1alpha1.OtherKindsStatus), effect: always(ofHealth)},
-	{path: "health", effect: always(ofHealth)},
-	{path: "external", effect: always("what is listed may be referred to, and is not looked for in the declarations")},
-	{path: "source.verify", whole: true, effect: ofVerification},
-	{path: "source", effect: always(ofObject)},
-	{path: "suspend", byDefault: false, effect: ofSuspension},
-	{path: "windows", effect: always("an operator applies new revisions only while a window here and one of its Landscape in the cluster are open")},
-	{path: "timeout", effect: always("an operator takes the shorter one of this and of its Landscape in the cluster")},
-	{path: "decryption", effect: always(ofObject)},
-	{path: "serviceAccountName", effect: always(ofObject)},
-	{path: "suspension", whole: true, effect: always(ofObject)},
-	{path: "pin", whole: true, effect: always(ofObject)},
-	{path: "interval", effect: always(ofObject)},
-	{path: "retryInterval", effect: always(ofObject)},
-	{path: "dependsOn", effect: always(ofObject)},
-	{path: "approved", effect: always(ofObject)},
-	{path: "receivers", effect: always(ofObject)},
-	{path: "notifications", effect: always(ofObject)},
+	{path: "clusters", effect: fixedEffect("from a command line the clusters are reached so; an operator looks at its Landscape in the cluster alone")},
+	{path: "review", defaultValue: string(landscapev1alpha1.ReviewOptional), effect: reviewEffect},
+	{path: "deletionGate.maxDeletions", defaultValue: int64(*permit.DefaultGate().MaxDeletions), effect: limitEffect},
+	{path: "deletionGate.maxShare", defaultValue: percentText(*permit.DefaultGate().MaxShare), effect: limitEffect},
+	{path: "deletionGate.protectedKinds", defaultValue: anySlice(permit.DefaultGate().Protected), effect: protectedKindsEffect},
+	{path: "forceConflicts", defaultValue: false, effect: forceEffect},
+	{path: "conditionThresholds", effect: fixedEffect(healthEffectText)},
+	{path: "managedResourceProgressingThreshold", effect: fixedEffect(healthEffectText)},
+	{path: "health.otherKinds", defaultValue: string(landscapev1alpha1.OtherKindsStatus), effect: fixedEffect(healthEffectText)},
+	{path: "health", effect: fixedEffect(healthEffectText)},
+	{path: "external", effect: fixedEffect("what is listed may be referred to, and is not looked for in the declarations")},
+	{path: "source.verify", isOneNote: true, effect: verificationEffect},
+	{path: "source", effect: fixedEffect(objectEffectText)},
+	{path: "suspend", defaultValue: false, effect: suspensionEffect},
+	{path: "windows", effect: fixedEffect("an operator applies new revisions only while a window here and one of its Landscape in the cluster are open")},
+	{path: "timeout", effect: fixedEffect("an operator takes the shorter one of this and of its Landscape in the cluster")},
+	{path: "decryption", effect: fixedEffect(objectEffectText)},
+	{path: "serviceAccountName", effect: fixedEffect(objectEffectText)},
+	{path: "suspension", isOneNote: true, effect: fixedEffect(objectEffectText)},
+	{path: "pin", isOneNote: true, effect: fixedEffect(objectEffectText)},
+	{path: "interval", effect: fixedEffect(objectEffectText)},
+	{path: "retryInterval", effect: fixedEffect(objectEffectText)},
+	{path: "dependsOn", effect: fixedEffect(objectEffectText)},
+	{path: "approved", effect: fixedEffect(objectEffectText)},
+	{path: "receivers", effect: fixedEffect(objectEffectText)},
+	{path: "notifications", effect: fixedEffect(objectEffectText)},
 }
 
 const (
-	ofObject = "without effect: this counts only from the Landscape in a cluster"
-	ofHealth = "what counts as healthy, and when"
+	objectEffectText = "without effect: this counts only from the Landscape in a cluster"
+	healthEffectText = "what counts as healthy, and when"
 )
 
-// settingOf returns the longest entry for a path; settings without an entry have a plain note.
-func settingOf(path string) setting {
-	var best setting
-	for _, s := range settingsTold {
+// settingRuleOf returns the longest entry for a path; settings without an entry have a plain note.
+func settingRuleOf(path string) settingRule {
+	var best settingRule
+	for _, s := range settingRules {
 		rest, below := strings.CutPrefix(path, s.path)
 		if below && (rest == "" || rest[0] == '.' || rest[0] == '[') && len(s.path) > len(best.path) {
 			best = s
@@ -88,20 +88,20 @@ func settingOf(path string) setting {
 }
 
 // effective returns the value or its default.
-func (s setting) effective(value any) any {
+func (s settingRule) effective(value any) any {
 	if value == nil {
-		return s.byDefault
+		return s.defaultValue
 	}
 	return value
 }
 
-func always(text string) func(old, new any) string {
+func fixedEffect(text string) func(old, new any) string {
 	return func(any, any) string { return text }
 }
 
-func share(percent int) string { return settingText(percent) + "%" }
+func percentText(percent int) string { return settingText(percent) + "%" }
 
-func anys(list []string) []any {
+func anySlice(list []string) []any {
 	out := make([]any, 0, len(list))
 	for _, item := range list {
 		out = append(out, item)
@@ -109,63 +109,63 @@ func anys(list []string) []any {
 	return out
 }
 
-func ofCatalogue(_, new any) string {
+func catalogueEffect(_, new any) string {
 	if new == nil {
 		return lessProtection + "whichever program applies the landscape takes its own catalogue, without a commit that says so"
 	}
 	return "no program applies the landscape with another catalogue"
 }
 
-func ofReview(_, new any) string {
+func reviewEffect(_, new any) string {
 	if new == string(landscapev1alpha1.ReviewRequired) {
 		return "more protection: deletions that no review shows are held from now on"
 	}
-	return lessProtection + "deletions that no review shows are not held any more" + theObjectBounds
+	return lessProtection + "deletions that no review shows are not held any more" + objectLimitSuffix
 }
 
-// ofLimit compares numbers or percentages.
-func ofLimit(old, new any) string {
-	if numberOf(new) > numberOf(old) {
-		return lessProtection + "more may be deleted and recreated without an approval" + theObjectBounds
+// limitEffect compares numbers or percentages.
+func limitEffect(old, new any) string {
+	if limitNumber(new) > limitNumber(old) {
+		return lessProtection + "more may be deleted and recreated without an approval" + objectLimitSuffix
 	}
 	return "more protection: less may be deleted and recreated without an approval"
 }
 
-// numberOf parses a limit, such as 20 or "20%". An invalid one is reported as an error of the
+// limitNumber parses a limit, such as 20 or "20%". An invalid one is reported as an error of the
 // landscape.
-func numberOf(limit any) int {
+func limitNumber(limit any) int {
 	n, _ := strconv.Atoi(strings.TrimSuffix(settingText(limit), "%"))
 	return n
 }
 
-func ofProtectedKinds(old, new any) string {
+func protectedKindsEffect(old, new any) string {
 	was, _ := old.([]any)
 	is, _ := new.([]any)
 	var parts []string
-	if gone := without(was, is); len(gone) > 0 {
-		parts = append(parts, lessProtection+"objects of "+listed(gone)+" are deleted without an approval"+theObjectBounds)
+	if gone := missingItems(was, is); len(gone) > 0 {
+		parts = append(parts, lessProtection+"objects of "+itemList(gone)+" are deleted without an approval"+objectLimitSuffix)
 	}
-	if more := without(is, was); len(more) > 0 {
-		parts = append(parts, "more protection: objects of "+listed(more)+" are not deleted without an approval any more")
+	if more := missingItems(is, was); len(more) > 0 {
+		parts = append(parts, "more protection: objects of "+itemList(more)+" are not deleted without an approval any more")
 	}
 	return strings.Join(parts, "; ")
 }
 
-func ofForce(_, new any) string {
+func forceEffect(_, new any) string {
 	if new == true {
 		return lessProtection + "fields that others have set are overwritten (where an operator syncs, only if its Landscape in the cluster says so, too)"
 	}
 	return "more protection: fields that others have set are conflicts, and not overwritten any more"
 }
 
-func ofVerification(_, new any) string {
+func verificationEffect(_, new any) string {
 	if new == nil {
 		return lessProtection + "signatures are not demanded any more, unless the Landscape in the cluster does"
 	}
 	return "a Landscape in a cluster that demands no signatures refuses such revisions; which ones are demanded it says alone"
 }
 
-func ofSuspension(_, new any) string {
+func suspensionEffect(_, new any) string {
 	if new == true {
 		return "no operator applies such a revision"
 	}

@@ -34,8 +34,8 @@ func (c settingChange) String() string {
 	return text
 }
 
-// weakens reports whether the change reduces protection.
-func (c settingChange) weakens() bool { return strings.Contains(c.effect, lessProtection) }
+// isWeaker reports whether the change reduces protection.
+func (c settingChange) isWeaker() bool { return strings.Contains(c.effect, lessProtection) }
 
 // SettingNotes returns notes about changed settings that no object shows, with their consequences.
 func SettingNotes(old, new *landscapes.Landscape) []string {
@@ -57,7 +57,7 @@ func (c settingChange) rule() string {
 	switch {
 	case c.field == nameField:
 		return ruleRenamed
-	case c.weakens():
+	case c.isWeaker():
 		return ruleProtection
 	}
 	return ""
@@ -65,16 +65,16 @@ func (c settingChange) rule() string {
 
 const nameField = "metadata.name"
 
-// renaming is a change of the landscape's name, which is part of the names of its inventories.
-func renaming(old, new string) settingChange {
+// nameChange is a change of the landscape's name, which is part of the names of its inventories.
+func nameChange(old, new string) settingChange {
 	return settingChange{nameField, old + " → " + new, fmt.Sprintf(
 		"what was applied is recorded for landscape.%s and stays with it: %s begins without an inventory, takes none of it over and prunes none of it; "+
 			"keep the name, or move the declarations to a landscape of the new name in a folder of its own and let both be synced", old, new)}
 }
 
-// Weakened returns findings about settings that reduce protection or lose an inventory, with the
-// text of the notes.
-func Weakened(old, new *landscapes.Landscape) []schemas.Violation {
+// ProtectionFindings returns findings about settings that reduce protection or lose an inventory,
+// with the text of the notes.
+func ProtectionFindings(old, new *landscapes.Landscape) []schemas.Violation {
 	var out []schemas.Violation
 	for _, c := range settingChanges(old, new) {
 		rule := c.rule()
@@ -101,12 +101,12 @@ func settingChanges(old, new *landscapes.Landscape) []settingChange {
 	maps.Copy(all, after)
 	var out []settingChange
 	if was, is := old.ConfigDeclaration.Name(), new.ConfigDeclaration.Name(); was != is && was != "" && is != "" {
-		out = append(out, renaming(was, is))
+		out = append(out, nameChange(was, is))
 	}
 	for _, path := range slices.Sorted(maps.Keys(all)) {
-		s := settingOf(path)
+		s := settingRuleOf(path)
 		was, is := before[path].value, after[path].value
-		if s.inObjects || s.onlySet && was != nil && is != nil || sameSetting(s.effective(was), s.effective(is)) {
+		if s.isInObjects || s.onlyPresence && was != nil && is != nil || sameSetting(s.effective(was), s.effective(is)) {
 			continue
 		}
 		shown := redact.Conceal(object, all[path].keys, change.Field{Old: was, New: is})
@@ -119,22 +119,22 @@ func settingChanges(old, new *landscapes.Landscape) []settingChange {
 	return out
 }
 
-// setValue is the value of a setting and its path in landscape.yaml.
-type setValue struct {
+// settingValue is the value of a setting and its path in landscape.yaml.
+type settingValue struct {
 	keys  []string
 	value any
 }
 
 // settingsIn returns the settings of a landscape by their path below spec, down to values that are
 // not maps or have one note.
-func settingsIn(l *landscapes.Landscape) map[string]setValue {
-	out := map[string]setValue{}
+func settingsIn(l *landscapes.Landscape) map[string]settingValue {
+	out := map[string]settingValue{}
 	var walk func(path string, keys []string, value any)
 	walk = func(path string, keys []string, value any) {
 		fields, isMap := value.(map[string]any)
-		if !isMap || path != "" && settingOf(path).whole {
+		if !isMap || path != "" && settingRuleOf(path).isOneNote {
 			if value != nil {
-				out[path] = setValue{keys, value}
+				out[path] = settingValue{keys, value}
 			}
 			return
 		}
@@ -160,11 +160,11 @@ func sameSetting(a, b any) bool {
 	if !isList || !both {
 		return reflect.DeepEqual(a, b) || a != nil && b != nil && fmt.Sprint(a) == fmt.Sprint(b)
 	}
-	return len(without(x, y)) == 0 && len(without(y, x)) == 0
+	return len(missingItems(x, y)) == 0 && len(missingItems(y, x)) == 0
 }
 
-// without returns the items of a list that another one lacks, as text.
-func without(list, other []any) []string {
+// missingItems returns the items of a list that another one lacks, as text.
+func missingItems(list, other []any) []string {
 	var out []string
 	for _, item := range list {
 		if !slices.ContainsFunc(other, func(o any) bool { return reflect.DeepEqual(item, o) }) {
@@ -175,7 +175,7 @@ func without(list, other []any) []string {
 }
 
 // difference describes the change; for lists the removed and added items.
-func (s setting) difference(f change.Field) string {
+func (s settingRule) difference(f change.Field) string {
 	if f.Hidden {
 		return "(hidden value changed)"
 	}
@@ -183,33 +183,34 @@ func (s setting) difference(f change.Field) string {
 	new, both := s.effective(f.New).([]any)
 	if isList && both {
 		var parts []string
-		if gone := without(old, new); len(gone) > 0 {
-			parts = append(parts, "without "+listed(gone))
+		if gone := missingItems(old, new); len(gone) > 0 {
+			parts = append(parts, "without "+itemList(gone))
 		}
-		if more := without(new, old); len(more) > 0 {
-			parts = append(parts, "with "+listed(more))
+		if more := missingItems(new, old); len(more) > 0 {
+			parts = append(parts, "with "+itemList(more))
 		}
 		if len(parts) == 0 {
 			return "(hidden value changed)"
 		}
 		return strings.Join(parts, ", ")
 	}
-	return s.text(f.Old) + " → " + s.text(f.New)
+	return s.valueText(f.Old) + " → " + s.valueText(f.New)
 }
 
-// text returns a value, its default, or "(none)".
-func (s setting) text(value any) string {
+// valueText returns a value, its default, or "(none)".
+func (s settingRule) valueText(value any) string {
 	switch {
 	case value != nil:
 		return settingText(value)
-	case s.byDefault != nil:
-		return "(none, which is " + settingText(s.byDefault) + ")"
+	case s.defaultValue != nil:
+		return "(none, which is " + settingText(s.defaultValue) + ")"
 	}
 	return "(none)"
 }
 
-// mostOfSetting limits a value in a note, in characters; mostListed limits the items of a list.
-const mostOfSetting, mostListed = 200, 20
+// maxSettingText limits a value in a note, in characters; maxListedItems limits the items of a
+// list.
+const maxSettingText, maxListedItems = 200, 20
 
 // settingText returns a value as one line.
 func settingText(value any) string {
@@ -224,15 +225,15 @@ func settingText(value any) string {
 		}
 		text = string(raw)
 	}
-	if r := []rune(text); len(r) > mostOfSetting {
-		text = string(r[:mostOfSetting]) + "…"
+	if r := []rune(text); len(r) > maxSettingText {
+		text = string(r[:maxSettingText]) + "…"
 	}
 	return text
 }
 
-func listed(items []string) string {
-	if more := len(items) - mostListed; more > 0 {
-		return strings.Join(items[:mostListed], ", ") + fmt.Sprintf(" and %d more", more)
+func itemList(items []string) string {
+	if more := len(items) - maxListedItems; more > 0 {
+		return strings.Join(items[:maxListedItems], ", ") + fmt.Sprintf(" and %d more", more)
 	}
 	return strings.Join(items, ", ")
 }

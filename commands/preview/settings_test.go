@@ -76,9 +76,9 @@ func TestSettingNotes(t *testing.T) {
 	}
 }
 
-// TestEverySettingIsDecidedOn: each field of landscape.yaml has an entry or a plain note by
+// TestEveryFieldHasASettingRule: each field of landscape.yaml has an entry or a plain note by
 // decision.
-func TestEverySettingIsDecidedOn(t *testing.T) {
+func TestEveryFieldHasASettingRule(t *testing.T) {
 	known := map[string]bool{}
 	var fields func(spec reflect.Type)
 	fields = func(spec reflect.Type) {
@@ -93,7 +93,7 @@ func TestEverySettingIsDecidedOn(t *testing.T) {
 	}
 	fields(reflect.TypeFor[landscapev1alpha1.LandscapeSpec]())
 	told := map[string]bool{}
-	for _, s := range settingsTold {
+	for _, s := range settingRules {
 		top, _, _ := strings.Cut(s.path, ".")
 		told[top] = true
 	}

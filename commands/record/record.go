@@ -31,7 +31,7 @@ func Write(dir string, files map[string][]byte) (done Changes, err error) {
 	if err != nil {
 		return done, err
 	}
-	if alien := notRecorded(recorded); alien != "" {
+	if alien := unrecordedFile(recorded); alien != "" {
 		return done, fmt.Errorf("%s holds other files than a recorded render (%s): give an empty folder, or one that holds nothing but a former render", dir, alien)
 	}
 	for name := range recorded {
@@ -65,9 +65,9 @@ func Write(dir string, files map[string][]byte) (done Changes, err error) {
 	return done, nil
 }
 
-// notRecorded returns a file that no bundle.yaml lists, or "": a render must only remove files of a
-// render.
-func notRecorded(recorded map[string][]byte) string {
+// unrecordedFile returns a file that no bundle.yaml lists, or "": a render must only remove files
+// of a render.
+func unrecordedFile(recorded map[string][]byte) string {
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
 		if strings.HasPrefix(name, render.FlowFolder+"/") && path.Ext(name) == ".yaml" {
 			continue
@@ -80,8 +80,8 @@ func notRecorded(recorded map[string][]byte) string {
 	return ""
 }
 
-// recordBeside suggests a neighbouring folder with golden files.
-func recordBeside(dir string) string {
+// neighbourRecordHint suggests a neighbouring folder with golden files.
+func neighbourRecordHint(dir string) string {
 	above := filepath.Dir(dir)
 	entries, _ := os.ReadDir(above)
 	for _, e := range entries {
@@ -114,13 +114,13 @@ func Compare(dir string, files map[string][]byte) (report Report, err error) {
 		return report, err
 	}
 	if len(recorded) == 0 {
-		return report, fmt.Errorf("%s has no golden files: nothing is recorded: %srun golden with --update first", dir, recordBeside(dir))
+		return report, fmt.Errorf("%s has no golden files: nothing is recorded: %srun golden with --update first", dir, neighbourRecordHint(dir))
 	}
 	report = Report{Files: len(files), Differences: []golden.Difference{}}
 	for _, name := range slices.Sorted(maps.Keys(union(files, recorded))) {
 		found := golden.Compare(name, recorded[name], files[name])
 		for i := range found {
-			found[i].Origin = renderedFrom(files, name)
+			found[i].Origin = originOfFile(files, name)
 		}
 		report.Differences = append(report.Differences, found...)
 	}
@@ -148,8 +148,8 @@ func union(a, b map[string][]byte) map[string][]byte {
 	return out
 }
 
-// renderedFrom returns the origin of the object in a file, as its bundle.yaml lists it.
-func renderedFrom(files map[string][]byte, name string) string {
+// originOfFile returns the origin of the object in a file, as its bundle.yaml lists it.
+func originOfFile(files map[string][]byte, name string) string {
 	for line := range bytes.Lines(files[path.Join(path.Dir(name), "bundle.yaml")]) {
 		text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(string(line)), "- "), "'")
 		if origin, ok := strings.CutPrefix(text, path.Base(name)+"  # "); ok {

@@ -16,9 +16,9 @@ func TestWithoutDigests(t *testing.T) {
 	assert.Equal(t, []golden.Difference{object, alone}, Report{Differences: []golden.Difference{digest, object, alone}}.WithoutDigests(), "an object is not told of twice")
 }
 
-func TestRenderedFrom(t *testing.T) {
+func TestOriginOfFile(t *testing.T) {
 	files := map[string][]byte{"a/bundle.yaml": []byte("objects:\n- 'x.yaml  # components/x.cue:4'\n- y.yaml  # components/y.cue:5\n")}
-	assert.Equal(t, "components/x.cue:4", renderedFrom(files, "a/x.yaml"))
-	assert.Equal(t, "components/y.cue:5", renderedFrom(files, "a/y.yaml"))
-	assert.Empty(t, renderedFrom(files, "b/x.yaml"))
+	assert.Equal(t, "components/x.cue:4", originOfFile(files, "a/x.yaml"))
+	assert.Equal(t, "components/y.cue:5", originOfFile(files, "a/y.yaml"))
+	assert.Empty(t, originOfFile(files, "b/x.yaml"))
 }

@@ -62,8 +62,8 @@ type Cluster struct {
 	Name string `json:"name"`
 	// UID is the UID of namespace kube-system, which identifies a cluster.
 	UID string `json:"uid"`
-	// Same names another entry for this cluster: a runtime cluster may be a seed.
-	Same string `json:"same,omitempty"`
+	// SameAs names another entry for this cluster: a runtime cluster may be a seed.
+	SameAs string `json:"same,omitempty"`
 }
 
 // Item describes an entry.
@@ -72,8 +72,8 @@ type Item struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Sort is why it is in the backup.
-	Sort Sort `json:"sort"`
+	// Origin is why it is in the backup.
+	Origin Origin `json:"sort"`
 	// SHA256 is the checksum of the stored entry. Each entry is salted, so the checksum reveals
 	// nothing about values.
 	SHA256 string `json:"sha256"`
@@ -98,22 +98,22 @@ type Certificate struct {
 	NotAfter time.Time `json:"notAfter"`
 }
 
-// Sort is the reason for an entry.
-type Sort string
+// Origin is the reason for an entry.
+type Origin string
 
 const (
-	// Generated entries were created by the secrets manager.
-	Generated Sort = "generated"
-	// Referenced entries are used by the Garden or a Landscape and not declared in Git.
-	Referenced Sort = "referenced"
-	// Recorded entries list executed operations.
-	Recorded Sort = "recorded"
+	// OriginGenerated entries were created by the secrets manager.
+	OriginGenerated Origin = "generated"
+	// OriginReferenced entries are used by the Garden or a Landscape and not declared in Git.
+	OriginReferenced Origin = "referenced"
+	// OriginRecorded entries list executed operations.
+	OriginRecorded Origin = "recorded"
 )
 
 // Entry is an object of the archive.
 type Entry struct {
 	Item   Item
-	object object
+	object storedObject
 }
 
 // String returns its name. An Entry holds values, so no verb may print it.
@@ -122,8 +122,8 @@ func (e *Entry) String() string { return e.Item.String() }
 // Format implements fmt.Formatter with String, for every verb.
 func (e *Entry) Format(s fmt.State, _ rune) { _, _ = s.Write([]byte(e.String())) }
 
-// object has the restored fields of a Secret or ConfigMap.
-type object struct {
+// storedObject has the restored fields of a Secret or ConfigMap.
+type storedObject struct {
 	Salt        string            `json:"salt"`
 	Type        string            `json:"type,omitempty"`
 	Immutable   bool              `json:"immutable,omitempty"`
@@ -167,7 +167,7 @@ func checksum(raw []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (a *Archive) Of(cluster string) []*Entry {
+func (a *Archive) EntriesOf(cluster string) []*Entry {
 	var out []*Entry
 	for _, e := range a.Entries {
 		if e.Item.Cluster == cluster {

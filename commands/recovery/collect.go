@@ -33,8 +33,8 @@ type Source struct {
 	Dirty    bool
 }
 
-// collectAttempts limits the attempts to read a state that no rotation changes meanwhile.
-const collectAttempts = 5
+// maxCollectAttempts limits the attempts to read a state that no rotation changes meanwhile.
+const maxCollectAttempts = 5
 
 // Collect reads the clusters and writes nothing to them.
 func Collect(ctx context.Context, s Source) (*Archive, error) {
@@ -46,8 +46,8 @@ func Collect(ctx context.Context, s Source) (*Archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range collectAttempts {
-		garden, err := s.garden(ctx, declared)
+	for range maxCollectAttempts {
+		garden, err := s.readGarden(ctx, declared)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +56,7 @@ func Collect(ctx context.Context, s Source) (*Archive, error) {
 			return nil, err
 		}
 		// Secrets must match the status of the Garden.
-		after, err := s.garden(ctx, declared)
+		after, err := s.readGarden(ctx, declared)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func Collect(ctx context.Context, s Source) (*Archive, error) {
 			return a, nil
 		}
 	}
-	return nil, fmt.Errorf("the credentials of Garden %s were changed each of %d times while they were read: try again when its rotation has gone on", declared, collectAttempts)
+	return nil, fmt.Errorf("the credentials of Garden %s were changed each of %d times while they were read: try again when its rotation has gone on", declared, maxCollectAttempts)
 }
 
 func declaredName(l *landscapes.Landscape) (string, error) {
@@ -78,7 +78,7 @@ func declaredName(l *landscapes.Landscape) (string, error) {
 	return garden.Name, nil
 }
 
-func (s Source) garden(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+func (s Source) readGarden(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	garden, err := landscape.LiveGarden(ctx, s.Clusters[landscape.Runtime], name)
 	switch {
 	case err != nil:
@@ -114,18 +114,18 @@ func (s Source) collect(ctx context.Context, garden *unstructured.Unstructured) 
 		if err != nil {
 			return nil, err
 		}
-		a.Manifest.Clusters = append(a.Manifest.Clusters, Cluster{Name: name, UID: uid, Same: known[uid]})
+		a.Manifest.Clusters = append(a.Manifest.Clusters, Cluster{Name: name, UID: uid, SameAs: known[uid]})
 		if known[uid] != "" {
 			continue
 		}
 		known[uid] = name
-		found, err := s.cluster(ctx, name, garden)
+		found, err := s.collectCluster(ctx, name, garden)
 		if err != nil {
 			return nil, err
 		}
 		a.Entries = append(a.Entries, found...)
 	}
-	if len(a.Of(landscape.Runtime)) == 0 {
+	if len(a.EntriesOf(landscape.Runtime)) == 0 {
 		return nil, fmt.Errorf("cluster %s has a Garden and no generated Secrets: there is nothing to back up yet", landscape.Runtime)
 	}
 	return a, nil
@@ -151,41 +151,41 @@ func clusterNames[T any](clusters map[string]T) []string {
 	return out
 }
 
-// cluster reads one cluster.
-func (s Source) cluster(ctx context.Context, name string, garden *unstructured.Unstructured) ([]*Entry, error) {
-	l, err := listing(s.Clusters[name])
+// collectCluster reads one cluster.
+func (s Source) collectCluster(ctx context.Context, name string, garden *unstructured.Unstructured) ([]*Entry, error) {
+	l, err := newLister(s.Clusters[name])
 	if err != nil {
 		return nil, err
 	}
-	out, err := l.generated(ctx)
+	out, err := l.generatedEntries(ctx)
 	if err != nil {
 		return nil, err
 	}
-	certificates, err := l.wildcards(ctx)
+	certificates, err := l.wildcardEntries(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, certificates...)
 	if name == landscape.Runtime {
 		referred := landscape.ReferencedNames(garden)
-		if err := l.ofLandscapes(ctx, referred); err != nil {
+		if err := l.addLandscapeReferences(ctx, referred); err != nil {
 			return nil, err
 		}
-		found, err := l.referenced(ctx, referred)
+		found, err := l.referencedEntries(ctx, referred)
 		if err != nil {
 			return nil, err
 		}
-		recorded, err := l.records(ctx)
+		recorded, err := l.operationRecords(ctx)
 		if err != nil {
 			return nil, err
 		}
 		out = append(append(out, found...), recorded...)
 	}
-	return unique(out, s.declared(name)), nil
+	return withoutDuplicates(out, s.declaredNames(name)), nil
 }
 
-// declared returns the Secrets and ConfigMaps of namespace garden that Git declares.
-func (s Source) declared(cluster string) map[string]bool {
+// declaredNames returns the Secrets and ConfigMaps of namespace garden that Git declares.
+func (s Source) declaredNames(cluster string) map[string]bool {
 	out := map[string]bool{}
 	if cluster != landscape.Runtime {
 		return out
@@ -199,13 +199,13 @@ func (s Source) declared(cluster string) map[string]bool {
 	return out
 }
 
-// unique removes duplicates and referenced objects that Git declares.
-func unique(entries []*Entry, declared map[string]bool) []*Entry {
+// withoutDuplicates removes duplicates and referenced objects that Git declares.
+func withoutDuplicates(entries []*Entry, declared map[string]bool) []*Entry {
 	seen := map[string]bool{}
 	var out []*Entry
 	for _, e := range entries {
 		key := e.Item.path()
-		if seen[key] || e.Item.Sort == Referenced && declared[e.Item.Kind+" "+e.Item.Name] {
+		if seen[key] || e.Item.Origin == OriginReferenced && declared[e.Item.Kind+" "+e.Item.Name] {
 			continue
 		}
 		seen[key] = true

@@ -96,7 +96,7 @@ func (*LockedError) Error() string {
 // an error.
 func Open(r io.Reader, identities ...age.Identity) (*Archive, error) {
 	in := bufio.NewReader(r)
-	switch sealed, err := isSealed(in); {
+	switch sealed, err := isAgeEncrypted(in); {
 	case err != nil:
 		return nil, fmt.Errorf("reading the backup: %w", err)
 	case !sealed:
@@ -104,15 +104,15 @@ func Open(r io.Reader, identities ...age.Identity) (*Archive, error) {
 	case len(identities) == 0:
 		return nil, &LockedError{}
 	}
-	plain, err := age.Decrypt(unarmored(in), identities...)
+	plain, err := age.Decrypt(dearmor(in), identities...)
 	if errors.As(err, new(*age.NoIdentityMatchError)) {
 		return nil, &LockedError{}
 	}
 	if err != nil {
 		return nil, &DamagedError{err}
 	}
-	a, err := read(plain)
-	if damaged := (*futureError)(nil); err != nil && !errors.As(err, &damaged) {
+	a, err := readArchive(plain)
+	if damaged := (*newerVersionError)(nil); err != nil && !errors.As(err, &damaged) {
 		return nil, &DamagedError{err}
 	}
 	return a, err
@@ -121,12 +121,12 @@ func Open(r io.Reader, identities ...age.Identity) (*Archive, error) {
 // ErrNoBackup means that a file is not encrypted with age, as every backup is.
 var ErrNoBackup = errors.New("it is no backup of Pergola: give a file that pergola backup LANDSCAPE --to FILE has written, which is encrypted with age")
 
-// sealedHead is the prefix of binary age files in all versions of the format.
-const sealedHead = "age-encryption.org/"
+// ageHeader is the prefix of binary age files in all versions of the format.
+const ageHeader = "age-encryption.org/"
 
-// isSealed reports whether the input is encrypted with age.
-func isSealed(in *bufio.Reader) (bool, error) {
-	for _, head := range []string{sealedHead, armor.Header} {
+// isAgeEncrypted reports whether the input is encrypted with age.
+func isAgeEncrypted(in *bufio.Reader) (bool, error) {
+	for _, head := range []string{ageHeader, armor.Header} {
 		begin, err := in.Peek(len(head))
 		if err != nil && !errors.Is(err, io.EOF) {
 			return false, err
@@ -138,27 +138,27 @@ func isSealed(in *bufio.Reader) (bool, error) {
 	return false, nil
 }
 
-// unarmored reads both text and binary files.
-func unarmored(in *bufio.Reader) io.Reader {
+// dearmor reads both text and binary files.
+func dearmor(in *bufio.Reader) io.Reader {
 	if head, _ := in.Peek(len(armor.Header)); string(head) == armor.Header {
 		return armor.NewReader(in)
 	}
 	return in
 }
 
-type futureError struct{ version int }
+type newerVersionError struct{ version int }
 
-func (e *futureError) Error() string {
+func (e *newerVersionError) Error() string {
 	return fmt.Sprintf("it has version %d of the format, and this program knows version %d: use the version of Pergola that it was made with, or a later one", e.version, Version)
 }
 
-func read(plain io.Reader) (*Archive, error) {
+func readArchive(plain io.Reader) (*Archive, error) {
 	packed, err := gzip.NewReader(plain)
 	if err != nil {
 		return nil, err
 	}
 	files := tar.NewReader(io.LimitReader(packed, maxTotal))
-	raw, err := next(files, manifestName)
+	raw, err := readNextFile(files, manifestName)
 	if err != nil {
 		return nil, err
 	}
@@ -173,14 +173,14 @@ func read(plain io.Reader) (*Archive, error) {
 	case head.Format != Format:
 		return nil, fmt.Errorf("%s says format %q, not %q", manifestName, head.Format, Format)
 	case head.Version != Version:
-		return nil, &futureError{head.Version}
+		return nil, &newerVersionError{head.Version}
 	}
 	a := &Archive{}
 	if err := json.Unmarshal(raw, &a.Manifest); err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestName, err)
 	}
 	for _, item := range a.Manifest.Entries {
-		raw, err := next(files, item.path())
+		raw, err := readNextFile(files, item.path())
 		if err != nil {
 			return nil, err
 		}
@@ -209,8 +209,8 @@ func read(plain io.Reader) (*Archive, error) {
 	return a, nil
 }
 
-// next reads the next file, which must have this name.
-func next(files *tar.Reader, name string) ([]byte, error) {
+// readNextFile reads the next file, which must have this name.
+func readNextFile(files *tar.Reader, name string) ([]byte, error) {
 	header, err := files.Next()
 	if err != nil {
 		return nil, fmt.Errorf("%s is missing: %w", name, err)

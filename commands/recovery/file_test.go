@@ -21,23 +21,23 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-const hidden = "hunter2-is-the-value"
+const hiddenValue = "hunter2-is-the-value"
 
-func sample() *Archive {
-	entry := func(kind, name string, sort Sort, created time.Time) *Entry {
+func sampleArchive() *Archive {
+	entry := func(kind, name string, sort Origin, created time.Time) *Entry {
 		return &Entry{
-			Item:   Item{Cluster: "runtime", Kind: kind, Namespace: "garden", Name: name, Sort: sort},
-			object: object{Labels: map[string]string{"name": name}, Created: created, Data: map[string][]byte{"a": []byte(hidden)}},
+			Item:   Item{Cluster: "runtime", Kind: kind, Namespace: "garden", Name: name, Origin: sort},
+			object: storedObject{Labels: map[string]string{"name": name}, Created: created, Data: map[string][]byte{"a": []byte(hiddenValue)}},
 		}
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return &Archive{
 		Manifest: Manifest{Format: Format, Version: Version, ID: "b", Created: at, Landscape: Landscape{Name: "l"}, Garden: Garden{Name: "g", UID: "u"}, Clusters: []Cluster{{Name: "runtime", UID: "c"}}},
-		Entries:  []*Entry{entry(kindSecret, "one", Generated, at), entry(kindConfigMap, "two", Recorded, at.Add(time.Second))},
+		Entries:  []*Entry{entry(kindSecret, "one", OriginGenerated, at), entry(kindConfigMap, "two", OriginRecorded, at.Add(time.Second))},
 	}
 }
 
-func identity(t *testing.T) *age.X25519Identity {
+func newIdentity(t *testing.T) *age.X25519Identity {
 	t.Helper()
 	id, err := age.GenerateX25519Identity()
 	require.NoError(t, err)
@@ -45,14 +45,14 @@ func identity(t *testing.T) *age.X25519Identity {
 }
 
 func TestFile(t *testing.T) {
-	id, other := identity(t), identity(t)
+	id, other := newIdentity(t), newIdentity(t)
 	path := filepath.Join(t.TempDir(), "x.backup")
 	require.NoError(t, os.WriteFile(path, []byte("an older one"), 0o644))
-	a := sample()
+	a := sampleArchive()
 	require.NoError(t, WriteFile(path, a, other.Recipient(), id.Recipient()))
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
-	assert.NotContains(t, string(raw), hidden)
+	assert.NotContains(t, string(raw), hiddenValue)
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -64,10 +64,10 @@ func TestFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, a.Manifest, got.Manifest)
 	require.Len(t, got.Entries, 2)
-	assert.Equal(t, hidden, string(got.Entries[0].object.Data["a"]))
+	assert.Equal(t, hiddenValue, string(got.Entries[0].object.Data["a"]))
 	assert.Equal(t, a.Entries[1].object, got.Entries[1].object)
 
-	_, err = ReadFile(path, identity(t))
+	_, err = ReadFile(path, newIdentity(t))
 	require.ErrorContains(t, err, path+": no key opens it")
 	_, err = ReadFile(path)
 	require.ErrorContains(t, err, "no key opens it")
@@ -89,18 +89,18 @@ func TestFile(t *testing.T) {
 	assert.Len(t, got.Entries, 2)
 }
 
-// TestDamage: any changed or missing byte of a file is found before a restore.
-func TestDamage(t *testing.T) {
-	id := identity(t)
+// TestDamagedFile: any changed or missing byte of a file is found before a restore.
+func TestDamagedFile(t *testing.T) {
+	id := newIdentity(t)
 	var file bytes.Buffer
-	require.NoError(t, Seal(&file, sample(), id.Recipient()))
+	require.NoError(t, Seal(&file, sampleArchive(), id.Recipient()))
 	raw := file.Bytes()
 	for i := 0; i < len(raw); i += 7 {
 		spoilt := bytes.Clone(raw)
 		spoilt[i] ^= 1
 		_, err := Open(bytes.NewReader(spoilt), id)
 		require.Error(t, err, "byte %d", i)
-		assert.NotContains(t, err.Error(), hidden)
+		assert.NotContains(t, err.Error(), hiddenValue)
 		_, err = Open(bytes.NewReader(raw[:i]), id)
 		require.Error(t, err, "only %d bytes", i)
 	}
@@ -112,13 +112,13 @@ func TestDamage(t *testing.T) {
 			require.ErrorIs(t, err, ErrNoBackup, text)
 		}
 	}
-	_, err = Open(strings.NewReader(sealedHead+"v9\n"), id)
+	_, err = Open(strings.NewReader(ageHeader+"v9\n"), id)
 	require.ErrorAs(t, err, new(*DamagedError))
 }
 
-// TestContents: the content is checked, too, because anyone can encrypt for the recipient.
-func TestContents(t *testing.T) {
-	id := identity(t)
+// TestArchiveContents: the content is checked, too, because anyone can encrypt for the recipient.
+func TestArchiveContents(t *testing.T) {
+	id := newIdentity(t)
 	type file struct{ name, text string }
 	seal := func(files ...file) io.Reader {
 		var out bytes.Buffer
@@ -169,20 +169,20 @@ func TestContents(t *testing.T) {
 
 // TestEntriesDoNotPrint: no verb prints values.
 func TestEntriesDoNotPrint(t *testing.T) {
-	for _, e := range sample().Entries {
+	for _, e := range sampleArchive().Entries {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 			text := fmt.Sprintf(verb, e)
-			assert.NotContains(t, text, hidden)
+			assert.NotContains(t, text, hiddenValue)
 			assert.Contains(t, text, "on cluster runtime")
 		}
 	}
-	raw, err := json.Marshal(sample().Entries[0])
+	raw, err := json.Marshal(sampleArchive().Entries[0])
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), "Data")
 }
 
-func TestChecksumsTellNothing(t *testing.T) {
-	one, two := sample().Entries[0], sample().Entries[0]
+func TestChecksumsAreSalted(t *testing.T) {
+	one, two := sampleArchive().Entries[0], sampleArchive().Entries[0]
 	_, err := one.encode()
 	require.NoError(t, err)
 	_, err = two.encode()
@@ -191,13 +191,13 @@ func TestChecksumsTellNothing(t *testing.T) {
 }
 
 func TestRecipients(t *testing.T) {
-	a, b := identity(t).Recipient().String(), identity(t).Recipient().String()
+	a, b := newIdentity(t).Recipient().String(), newIdentity(t).Recipient().String()
 	found, err := ParseRecipients("# who\n" + a + "," + b + "\n\n " + a + "\n")
 	require.NoError(t, err)
 	assert.Len(t, found, 3)
 	_, err = ParseRecipients("age1nobody")
 	require.ErrorContains(t, err, `"age1nobody" is no public age key`)
-	key := identity(t).String()
+	key := newIdentity(t).String()
 	_, err = ParseRecipients(key)
 	require.ErrorContains(t, err, "this is a private age key")
 	assert.NotContains(t, err.Error(), key)
@@ -234,15 +234,15 @@ func TestRecipients(t *testing.T) {
 	}
 }
 
-// TestAges: Secrets generated for the same request are restored one after the other.
-func TestAges(t *testing.T) {
+// TestCreationPasses: Secrets generated for the same request are restored one after the other.
+func TestCreationPasses(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	step := func(namespace, request, name string, minute int) Step {
-		e := &Entry{Item: Item{Sort: Generated}, object: object{Labels: map[string]string{"name": request}, Created: at.Add(time.Duration(minute) * time.Minute)}}
+		e := &Entry{Item: Item{Origin: OriginGenerated}, object: storedObject{Labels: map[string]string{"name": request}, Created: at.Add(time.Duration(minute) * time.Minute)}}
 		return Step{Namespace: namespace, Name: name, entry: e}
 	}
 	var got []string
-	for _, age := range ages([]Step{step("garden", "ca", "ca-3", 5), step("garden", "ca", "ca-1", 1), step("x", "ca", "other", 9), step("garden", "key", "key-1", 7), step("garden", "ca", "ca-2", 2)}) {
+	for _, age := range creationPasses([]Step{step("garden", "ca", "ca-3", 5), step("garden", "ca", "ca-1", 1), step("x", "ca", "other", 9), step("garden", "key", "key-1", 7), step("garden", "ca", "ca-2", 2)}) {
 		var names []string
 		for _, s := range age {
 			names = append(names, s.Name)

@@ -21,11 +21,11 @@ type Action string
 
 // The actions of a restore.
 const (
-	Create    Action = "create"
-	Complete  Action = "complete"
-	Unchanged Action = "unchanged"
-	Keep      Action = "keep"
-	Refuse    Action = "refuse"
+	ActionCreate    Action = "create"
+	ActionComplete  Action = "complete"
+	ActionUnchanged Action = "unchanged"
+	ActionKeep      Action = "keep"
+	ActionRefuse    Action = "refuse"
 )
 
 // Step is one object of a restore.
@@ -46,32 +46,32 @@ func (s Step) String() string {
 	return fmt.Sprintf("%s: %s %s", s.Cluster, s.Kind, name)
 }
 
-// LeftOut is a cluster that is not restored.
-type LeftOut struct {
+// SkippedCluster is a cluster that is not restored.
+type SkippedCluster struct {
 	Cluster string `json:"cluster"`
 	Reason  string `json:"reason"`
-	// Lives: the cluster is running and needs no restore.
-	Lives bool `json:"lives"`
+	// IsRunning: the cluster is running and needs no restore.
+	IsRunning bool `json:"lives"`
 }
 
 // Plan is the result of a dry run.
 type Plan struct {
-	Backup string    `json:"backup"`
-	Steps  []Step    `json:"steps"`
-	Left   []LeftOut `json:"leftOut,omitempty"`
+	Backup  string           `json:"backup"`
+	Steps   []Step           `json:"steps"`
+	Skipped []SkippedCluster `json:"leftOut,omitempty"`
 
-	// unfinished reports whether the restore of the Garden has to be started or finished.
-	unfinished bool
+	// isGardenUnfinished reports whether the restore of the Garden has to be started or finished.
+	isGardenUnfinished bool
 }
 
-// Writes reports whether the plan writes an object.
-func (p *Plan) Writes() bool {
-	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Action == Create || s.Action == Complete })
+// HasWrites reports whether the plan writes an object.
+func (p *Plan) HasWrites() bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Action == ActionCreate || s.Action == ActionComplete })
 }
 
-// Refused returns the steps that prevent the restore.
-func (p *Plan) Refused() []Step {
-	return slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool { return s.Action != Refuse })
+// RefusedSteps returns the steps that prevent the restore.
+func (p *Plan) RefusedSteps() []Step {
+	return slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool { return s.Action != ActionRefuse })
 }
 
 // RefusedError has the steps that prevent a restore.
@@ -92,15 +92,15 @@ type Restorer struct {
 	Converger *landscape.Converger
 	// Landscape is the name of the landscape.
 	Landscape string
-	// Only are the clusters to restore. By default these are the runtime cluster and all empty
-	// seeds.
-	Only []string
+	// OnlyClusters are the clusters to restore. By default these are the runtime cluster and all
+	// empty seeds.
+	OnlyClusters []string
 	// OnStep is called for each written object; it may be nil.
 	OnStep func(Step)
 }
 
-// check compares the identity of the backup with the landscape.
-func (r *Restorer) check() error {
+// checkIdentity compares the identity of the backup with the landscape.
+func (r *Restorer) checkIdentity() error {
 	m := r.Archive.Manifest
 	if m.Landscape.Name != r.Landscape {
 		return fmt.Errorf("the backup is of landscape %q, not of %q", m.Landscape.Name, r.Landscape)
@@ -116,15 +116,15 @@ func (r *Restorer) check() error {
 	if identity != m.Garden.ClusterIdentity {
 		return fmt.Errorf("the backup is of a Garden with the cluster identity %q, and the landscape declares %q", m.Garden.ClusterIdentity, identity)
 	}
-	for _, name := range r.Only {
+	for _, name := range r.OnlyClusters {
 		if m.Cluster(name) == nil {
-			return fmt.Errorf("--cluster %s: %w", name, unknown.NameError("cluster in the backup", name, r.names()))
+			return fmt.Errorf("--cluster %s: %w", name, unknown.NameError("cluster in the backup", name, r.allClusterNames()))
 		}
 	}
 	return nil
 }
 
-func (r *Restorer) names() []string {
+func (r *Restorer) allClusterNames() []string {
 	var out []string
 	for _, c := range r.Archive.Manifest.Clusters {
 		out = append(out, c.Name)
@@ -132,16 +132,18 @@ func (r *Restorer) names() []string {
 	return out
 }
 
-func (r *Restorer) wants(name string) bool { return len(r.Only) == 0 || slices.Contains(r.Only, name) }
+func (r *Restorer) isSelected(name string) bool {
+	return len(r.OnlyClusters) == 0 || slices.Contains(r.OnlyClusters, name)
+}
 
 // Plan compares the backup with the clusters.
 func (r *Restorer) Plan(ctx context.Context) (*Plan, error) {
-	if err := r.check(); err != nil {
+	if err := r.checkIdentity(); err != nil {
 		return nil, err
 	}
 	p := &Plan{Backup: r.Archive.Manifest.ID}
 	for _, c := range r.Archive.Manifest.Clusters {
-		if !r.wants(c.Name) || c.Same != "" {
+		if !r.isSelected(c.Name) || c.SameAs != "" {
 			continue
 		}
 		if err := r.planCluster(ctx, p, c.Name); err != nil {
@@ -152,52 +154,52 @@ func (r *Restorer) Plan(ctx context.Context) (*Plan, error) {
 }
 
 func (r *Restorer) planCluster(ctx context.Context, p *Plan, name string) error {
-	explicit := slices.Contains(r.Only, name)
+	explicit := slices.Contains(r.OnlyClusters, name)
 	cluster := r.Converger.Cluster(name)
 	if cluster == nil {
 		if name == landscape.Runtime || explicit {
 			return fmt.Errorf("no access to cluster %s: set spec.clusters in landscape.yaml, or give --kubeconfig %[1]s=PATH", name)
 		}
-		p.Left = append(p.Left, LeftOut{Cluster: name, Reason: "there is no access to it"})
+		p.Skipped = append(p.Skipped, SkippedCluster{Cluster: name, Reason: "there is no access to it"})
 		return nil
 	}
 	if name == landscape.Runtime {
 		return r.planRuntime(ctx, p, cluster)
 	}
-	l, err := listing(cluster)
+	l, err := newLister(cluster)
 	if err != nil {
 		return err
 	}
 	if !explicit {
-		lives, err := r.lives(ctx, l)
+		lives, err := r.isRunning(ctx, l)
 		switch {
-		case unreachable(err):
-			p.Left = append(p.Left, LeftOut{Cluster: name, Reason: err.Error()})
+		case isUnreachable(err):
+			p.Skipped = append(p.Skipped, SkippedCluster{Cluster: name, Reason: err.Error()})
 			return nil
 		case err != nil:
 			return err
 		case lives:
-			p.Left = append(p.Left, LeftOut{Cluster: name, Reason: "it has its Secrets, and lives", Lives: true})
+			p.Skipped = append(p.Skipped, SkippedCluster{Cluster: name, Reason: "it has its Secrets, and lives", IsRunning: true})
 			return nil
 		}
 	}
-	begun, err := r.begun(ctx, l)
+	begun, err := r.isStarted(ctx, l)
 	if err != nil {
 		return err
 	}
 	return r.planEntries(ctx, p, l, !begun)
 }
 
-// unreachable reports whether a cluster does not answer or rejects its access: it may not be
+// isUnreachable reports whether a cluster does not answer or rejects its access: it may not be
 // restored yet.
-func unreachable(err error) bool {
+func isUnreachable(err error) bool {
 	return err != nil && slices.Contains([]apply.Reason{apply.Unreachable, apply.CertificateExpired, apply.Unauthorized}, apply.ReasonOf(err))
 }
 
 // planRuntime also compares the Garden: another one means that the cluster is not that of the
 // backup.
 func (r *Restorer) planRuntime(ctx context.Context, p *Plan, cluster *apply.Cluster) error {
-	l, err := listing(cluster)
+	l, err := newLister(cluster)
 	if err != nil {
 		return err
 	}
@@ -209,37 +211,37 @@ func (r *Restorer) planRuntime(ctx context.Context, p *Plan, cluster *apply.Clus
 	step := Step{Cluster: landscape.Runtime, Kind: "Garden", Name: garden.Name}
 	switch {
 	case live == nil:
-		step.Action, p.unfinished = Create, true
+		step.Action, p.isGardenUnfinished = ActionCreate, true
 	case landscape.ExternalUID(live) != garden.UID:
-		step.Action = Refuse
+		step.Action = ActionRefuse
 		step.Reason = fmt.Sprintf("it is another one: its UID is %s, and in the backup %s", landscape.ExternalUID(live), garden.UID)
 	case live.GetAnnotations()[landscape.AnnotationRestoreUnfinished] == "":
-		step.Action = Unchanged
+		step.Action = ActionUnchanged
 	case live.GetAnnotations()[landscape.AnnotationRestoreUnfinished] != r.Archive.Manifest.ID:
-		step.Action = Refuse
+		step.Action = ActionRefuse
 		step.Reason = fmt.Sprintf("backup %s is being restored to it: go on with that one", live.GetAnnotations()[landscape.AnnotationRestoreUnfinished])
 	default:
-		step.Action, p.unfinished = Complete, true
+		step.Action, p.isGardenUnfinished = ActionComplete, true
 	}
 	p.Steps = append(p.Steps, step)
 	if live == nil {
-		strangers, err := r.strangers(ctx, l)
+		strangers, err := r.unknownSecrets(ctx, l)
 		if err != nil {
 			return err
 		}
 		p.Steps = append(p.Steps, strangers...)
 	}
-	return r.planEntries(ctx, p, l, !p.unfinished)
+	return r.planEntries(ctx, p, l, !p.isGardenUnfinished)
 }
 
-// strangers returns generated Secrets that the backup lacks in a cluster without a Garden. Someone
-// has started anew there, and certificates that they sign would be accepted.
-func (r *Restorer) strangers(ctx context.Context, l *lister) ([]Step, error) {
+// unknownSecrets returns generated Secrets that the backup lacks in a cluster without a Garden.
+// Someone has started anew there, and certificates that they sign would be accepted.
+func (r *Restorer) unknownSecrets(ctx context.Context, l *lister) ([]Step, error) {
 	known := map[string]bool{}
-	for _, e := range r.Archive.Of(landscape.Runtime) {
+	for _, e := range r.Archive.EntriesOf(landscape.Runtime) {
 		known[e.Item.path()] = true
 	}
-	found, err := l.generated(ctx)
+	found, err := l.generatedEntries(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +249,7 @@ func (r *Restorer) strangers(ctx context.Context, l *lister) ([]Step, error) {
 	for _, e := range found {
 		if !known[e.Item.path()] {
 			s := stepOf(e)
-			s.Action, s.Reason = Refuse, "it was generated, and the backup does not have it: restore to a cluster without, or delete it"
+			s.Action, s.Reason = ActionRefuse, "it was generated, and the backup does not have it: restore to a cluster without, or delete it"
 			out = append(out, s)
 		}
 	}
@@ -258,19 +260,19 @@ func stepOf(e *Entry) Step {
 	return Step{Cluster: e.Item.Cluster, Kind: e.Item.Kind, Namespace: e.Item.Namespace, Name: e.Item.Name, entry: e}
 }
 
-// begun reports whether a restore of this backup has started on a seed.
-func (r *Restorer) begun(ctx context.Context, l *lister) (bool, error) {
-	marker, err := l.live(ctx, Item{Kind: kindConfigMap, Namespace: owner.InventoryNamespace, Name: markerName})
+// isStarted reports whether a restore of this backup has started on a seed.
+func (r *Restorer) isStarted(ctx context.Context, l *lister) (bool, error) {
+	marker, err := l.liveEntry(ctx, Item{Kind: kindConfigMap, Namespace: owner.InventoryNamespace, Name: markerName})
 	return marker != nil && string(marker.object.Data[markerKey]) == r.Archive.Manifest.ID, err
 }
 
-// lives reports whether a seed has Secrets that do not come from a restore of this backup.
-func (r *Restorer) lives(ctx context.Context, l *lister) (bool, error) {
-	begun, err := r.begun(ctx, l)
+// isRunning reports whether a seed has Secrets that do not come from a restore of this backup.
+func (r *Restorer) isRunning(ctx context.Context, l *lister) (bool, error) {
+	begun, err := r.isStarted(ctx, l)
 	if err != nil || begun {
 		return false, err
 	}
-	found, err := l.managed(ctx)
+	found, err := l.managedSecrets(ctx)
 	return len(found) > 0, err
 }
 
@@ -279,7 +281,7 @@ func (r *Restorer) lives(ctx context.Context, l *lister) (bool, error) {
 func (r *Restorer) planEntries(ctx context.Context, p *Plan, l *lister, lives bool) error {
 	since := map[string]bool{}
 	if lives {
-		found, err := l.managed(ctx)
+		found, err := l.managedSecrets(ctx)
 		if err != nil {
 			return err
 		}
@@ -287,15 +289,15 @@ func (r *Restorer) planEntries(ctx context.Context, p *Plan, l *lister, lives bo
 			since[requestOf(found[i].Namespace, found[i].Labels)] = true
 		}
 	}
-	for _, e := range r.Archive.Of(l.cluster.Name()) {
-		live, err := l.live(ctx, e.Item)
+	for _, e := range r.Archive.EntriesOf(l.cluster.Name()) {
+		live, err := l.liveEntry(ctx, e.Item)
 		if err != nil {
 			return err
 		}
 		s := stepOf(e)
-		s.Action, s.Reason = compare(e, live)
-		if s.Action == Create && e.Item.Sort == Generated && since[requestOf(e.Item.Namespace, e.object.Labels)] {
-			s.Action, s.Reason = Keep, "there is another one since"
+		s.Action, s.Reason = compareEntry(e, live)
+		if s.Action == ActionCreate && e.Item.Origin == OriginGenerated && since[requestOf(e.Item.Namespace, e.object.Labels)] {
+			s.Action, s.Reason = ActionKeep, "there is another one since"
 		}
 		p.Steps = append(p.Steps, s)
 	}
@@ -307,26 +309,26 @@ func requestOf(namespace string, labels map[string]string) string {
 	return namespace + "/" + labels[labelName]
 }
 
-// compare returns the action for an entry and its live object.
-func compare(e, live *Entry) (Action, string) {
+// compareEntry returns the action for an entry and its live object.
+func compareEntry(e, live *Entry) (Action, string) {
 	if live == nil {
-		return Create, ""
+		return ActionCreate, ""
 	}
 	same := sameData(e.object.Data, live.object.Data) && sameData(e.object.Binary, live.object.Binary)
 	switch {
-	case e.Item.Sort == Recorded:
+	case e.Item.Origin == OriginRecorded:
 		for key := range e.object.Data {
 			if _, has := live.object.Data[key]; !has {
-				return Complete, ""
+				return ActionComplete, ""
 			}
 		}
-		return Unchanged, ""
+		return ActionUnchanged, ""
 	case same:
-		return Unchanged, ""
-	case e.Item.Sort == Referenced:
-		return Keep, "it is there with other content"
+		return ActionUnchanged, ""
+	case e.Item.Origin == OriginReferenced:
+		return ActionKeep, "it is there with other content"
 	}
-	return Refuse, "it is there with other content: it was generated anew, or belongs to another landscape"
+	return ActionRefuse, "it is there with other content: it was generated anew, or belongs to another landscape"
 }
 
 func sameData(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }

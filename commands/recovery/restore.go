@@ -27,11 +27,11 @@ const (
 	markerKey  = "backup"
 )
 
-// manager is the field manager of restored objects.
-const manager = "pergola-recovery"
+// fieldManager is the field manager of restored objects.
+const fieldManager = "pergola-recovery"
 
-// second is longer than the resolution of creation times.
-const second = 1100 * time.Millisecond
+// creationTimeResolution is longer than the resolution of creation times.
+const creationTimeResolution = 1100 * time.Millisecond
 
 // Restore executes the plan, or nothing if a step is refused. It prevents reconciliation until
 // everything is restored.
@@ -40,10 +40,10 @@ func (r *Restorer) Restore(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if refused := p.Refused(); len(refused) > 0 {
+	if refused := p.RefusedSteps(); len(refused) > 0 {
 		return p, &RefusedError{refused}
 	}
-	if !p.Writes() {
+	if !p.HasWrites() {
 		return p, nil
 	}
 	for _, name := range p.clusters() {
@@ -57,11 +57,11 @@ func (r *Restorer) Restore(ctx context.Context) (*Plan, error) {
 	if p, err = r.Plan(ctx); err != nil {
 		return nil, err
 	}
-	if refused := p.Refused(); len(refused) > 0 {
+	if refused := p.RefusedSteps(); len(refused) > 0 {
 		return p, &RefusedError{refused}
 	}
 	m := r.Archive.Manifest
-	if p.unfinished {
+	if p.isGardenUnfinished {
 		if err := r.Converger.EnsureNamespace(ctx, landscape.Runtime, owner.InventoryNamespace); err != nil {
 			return p, err
 		}
@@ -74,16 +74,16 @@ func (r *Restorer) Restore(ctx context.Context) (*Plan, error) {
 			return p, err
 		}
 	}
-	if p.unfinished {
+	if p.isGardenUnfinished {
 		if err := r.Converger.FinishGardenRestore(ctx, m.ID, m.Garden.UID, m.Garden.Credentials); err != nil {
 			return p, err
 		}
-		r.tell(p.Steps[0])
+		r.reportStep(p.Steps[0])
 	}
 	return p, nil
 }
 
-func (r *Restorer) tell(s Step) {
+func (r *Restorer) reportStep(s Step) {
 	if r.OnStep != nil {
 		r.OnStep(s)
 	}
@@ -93,7 +93,7 @@ func (r *Restorer) tell(s Step) {
 func (p *Plan) clusters() []string {
 	all := map[string]bool{}
 	for _, s := range p.Steps {
-		if s.Action == Create || s.Action == Complete {
+		if s.Action == ActionCreate || s.Action == ActionComplete {
 			all[s.Cluster] = true
 		}
 	}
@@ -103,22 +103,22 @@ func (p *Plan) clusters() []string {
 // write creates the objects of a cluster. The secrets manager uses the newest Secret of a request,
 // so they are created in the original order and not within the same second.
 func (r *Restorer) write(ctx context.Context, p *Plan, cluster string) error {
-	l, err := listing(r.Converger.Cluster(cluster))
+	l, err := newLister(r.Converger.Cluster(cluster))
 	if err != nil {
 		return err
 	}
 	if cluster != landscape.Runtime {
-		if err := r.mark(ctx, l); err != nil {
+		if err := r.writeMarker(ctx, l); err != nil {
 			return err
 		}
 	}
 	steps := slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool {
-		return s.Cluster != cluster || s.entry == nil || s.Action != Create && s.Action != Complete
+		return s.Cluster != cluster || s.entry == nil || s.Action != ActionCreate && s.Action != ActionComplete
 	})
 	made := map[string]bool{}
-	for i, age := range ages(steps) {
+	for i, age := range creationPasses(steps) {
 		if i > 0 {
-			if err := pause(ctx, second); err != nil {
+			if err := sleep(ctx, creationTimeResolution); err != nil {
 				return err
 			}
 		}
@@ -132,20 +132,21 @@ func (r *Restorer) write(ctx context.Context, p *Plan, cluster string) error {
 			if err := l.write(ctx, s); err != nil {
 				return err
 			}
-			r.tell(s)
+			r.reportStep(s)
 		}
 	}
 	return nil
 }
 
-// ages groups objects into passes, so that those of one request are created one after the other.
-func ages(steps []Step) [][]Step {
+// creationPasses groups objects into passes, so that those of one request are created one after the
+// other.
+func creationPasses(steps []Step) [][]Step {
 	slices.SortStableFunc(steps, func(a, b Step) int { return a.entry.object.Created.Compare(b.entry.object.Created) })
 	seen := map[string]int{}
 	var out [][]Step
 	for _, s := range steps {
 		n := 0
-		if s.entry.Item.Sort == Generated {
+		if s.entry.Item.Origin == OriginGenerated {
 			key := requestOf(s.Namespace, s.entry.object.Labels)
 			n = seen[key]
 			seen[key]++
@@ -158,7 +159,7 @@ func ages(steps []Step) [][]Step {
 	return out
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -169,9 +170,9 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// mark records on a seed which backup is being restored, so that an interrupted restore can
+// writeMarker records on a seed which backup is being restored, so that an interrupted restore can
 // continue.
-func (r *Restorer) mark(ctx context.Context, l *lister) error {
+func (r *Restorer) writeMarker(ctx context.Context, l *lister) error {
 	if err := r.Converger.EnsureNamespace(ctx, l.cluster.Name(), owner.InventoryNamespace); err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (r *Restorer) mark(ctx context.Context, l *lister) error {
 	if err != nil {
 		return fmt.Errorf("encoding ConfigMap %s: %w", markerName, err)
 	}
-	_, err = l.client.CoreV1().ConfigMaps(owner.InventoryNamespace).Patch(ctx, markerName, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: ptr.To(true)})
+	_, err = l.client.CoreV1().ConfigMaps(owner.InventoryNamespace).Patch(ctx, markerName, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: fieldManager, Force: ptr.To(true)})
 	if err != nil {
 		return l.cluster.Explain(apply.Ref{APIVersion: "v1", Kind: kindConfigMap, Namespace: owner.InventoryNamespace, Name: markerName}, "write", err)
 	}
@@ -191,10 +192,10 @@ func (r *Restorer) mark(ctx context.Context, l *lister) error {
 func (l *lister) write(ctx context.Context, s Step) error {
 	var err error
 	switch {
-	case s.Kind == kindSecret && s.Action == Create:
-		_, err = l.client.CoreV1().Secrets(s.Namespace).Create(ctx, s.entry.asSecret(), metav1.CreateOptions{FieldManager: manager})
-	case s.Kind == kindConfigMap && s.Action == Create:
-		_, err = l.client.CoreV1().ConfigMaps(s.Namespace).Create(ctx, s.entry.asConfigMap(), metav1.CreateOptions{FieldManager: manager})
+	case s.Kind == kindSecret && s.Action == ActionCreate:
+		_, err = l.client.CoreV1().Secrets(s.Namespace).Create(ctx, s.entry.asSecret(), metav1.CreateOptions{FieldManager: fieldManager})
+	case s.Kind == kindConfigMap && s.Action == ActionCreate:
+		_, err = l.client.CoreV1().ConfigMaps(s.Namespace).Create(ctx, s.entry.asConfigMap(), metav1.CreateOptions{FieldManager: fieldManager})
 	case s.Kind == kindConfigMap:
 		err = l.complete(ctx, s)
 	default:
@@ -204,7 +205,7 @@ func (l *lister) write(ctx context.Context, s Step) error {
 		return nil
 	}
 	ref := apply.Ref{APIVersion: "v1", Kind: s.Kind, Namespace: s.Namespace, Name: s.Name}
-	return safe(l.cluster.Explain(ref, "restore", err), s.entry)
+	return withoutQuotedValues(l.cluster.Explain(ref, "restore", err), s.entry)
 }
 
 // complete adds missing records.
@@ -219,7 +220,7 @@ func (l *lister) complete(ctx context.Context, s Step) error {
 	if err != nil {
 		return errors.New("encoding it failed")
 	}
-	_, err = l.client.CoreV1().ConfigMaps(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+	_, err = l.client.CoreV1().ConfigMaps(s.Namespace).Patch(ctx, s.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: fieldManager})
 	return err
 }
 
@@ -246,8 +247,8 @@ func (e *Entry) asConfigMap() *corev1.ConfigMap {
 	return out
 }
 
-// safe replaces the text of an error that quotes a value.
-func safe(err error, e *Entry) error {
+// withoutQuotedValues replaces the text of an error that quotes a value.
+func withoutQuotedValues(err error, e *Entry) error {
 	for _, raw := range e.object.Data {
 		if len(raw) >= 8 && strings.Contains(err.Error(), string(raw)) {
 			reason := apierrors.ReasonForError(err)

@@ -19,10 +19,10 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// reopened writes and reads an archive.
-func reopened(t *testing.T, a *Archive) *Archive {
+// rewriteArchive writes and reads an archive.
+func rewriteArchive(t *testing.T, a *Archive) *Archive {
 	t.Helper()
-	id := identity(t)
+	id := newIdentity(t)
 	var file bytes.Buffer
 	require.NoError(t, Seal(&file, a, id.Recipient()))
 	out, err := Open(&file, id)
@@ -30,10 +30,10 @@ func reopened(t *testing.T, a *Archive) *Archive {
 	return out
 }
 
-func entries(a *Archive, sort Sort) []string {
+func entryNames(a *Archive, sort Origin) []string {
 	var out []string
 	for _, e := range a.Entries {
-		if e.Item.Sort == sort {
+		if e.Item.Origin == sort {
 			out = append(out, e.Item.Kind+" "+e.Item.Name)
 		}
 	}
@@ -45,7 +45,7 @@ func entries(a *Archive, sort Sort) []string {
 // and names. The steps build on each other.
 func TestRecovery(t *testing.T) {
 	apiserver.Needed(t)
-	before := lost(t)
+	before := newSiteToLose(t)
 	uid := string(before.garden().GetUID())
 	ctx := t.Context()
 
@@ -53,20 +53,20 @@ func TestRecovery(t *testing.T) {
 	assert.Equal(t, Landscape{Name: "lost", Revision: "abc"}, a.Manifest.Landscape)
 	assert.Equal(t, uid, a.Manifest.Garden.UID)
 	assert.Equal(t, "lost", a.Manifest.Garden.ClusterIdentity)
-	assert.Equal(t, []string{"Secret by-hand", "Secret wildcard"}, entries(a, Referenced), "what Git declares is not in it, nor what nobody refers to")
-	assert.Equal(t, []string{"ConfigMap " + records}, entries(a, Recorded))
+	assert.Equal(t, []string{"Secret by-hand", "Secret wildcard"}, entryNames(a, OriginReferenced), "what Git declares is not in it, nor what nobody refers to")
+	assert.Equal(t, []string{"ConfigMap " + recordsName}, entryNames(a, OriginRecorded))
 	generated := before.generated()
-	assert.Len(t, entries(a, Generated), len(generated))
+	assert.Len(t, entryNames(a, OriginGenerated), len(generated))
 	manifest, err := json.Marshal(a.Manifest)
 	require.NoError(t, err)
-	assert.NotContains(t, string(manifest), hidden)
-	a = reopened(t, a)
+	assert.NotContains(t, string(manifest), hiddenValue)
+	a = rewriteArchive(t, a)
 
 	after := newSite(t, apiserver.Start(t))
 	p, err := after.restorer(a).Plan(ctx)
 	require.NoError(t, err)
-	assert.True(t, p.Writes())
-	assert.Empty(t, p.Refused())
+	assert.True(t, p.HasWrites())
+	assert.Empty(t, p.RefusedSteps())
 	_, err = after.client.CoreV1().Namespaces().Get(ctx, "garden", metav1.GetOptions{})
 	require.Error(t, err, "a plan writes nothing")
 
@@ -76,57 +76,57 @@ func TestRecovery(t *testing.T) {
 	r.OnStep = func(Step) { cancel() }
 	_, err = r.Restore(interrupted)
 	require.ErrorIs(t, err, context.Canceled)
-	after.open()
+	after.connect()
 	assert.Less(t, len(after.generated()), len(generated))
 	err = after.apply()
 	require.ErrorContains(t, err, "backup "+a.Manifest.ID+" is not restored completely")
 	assert.Less(t, len(after.generated()), len(generated), "nothing was generated anew")
-	_, err = Collect(ctx, Source{Landscape: after.land, Clusters: sources(after)})
+	_, err = Collect(ctx, Source{Landscape: after.landscape, Clusters: siteClusters(after)})
 	require.ErrorContains(t, err, "is being restored")
-	other := reopened(t, before.collect())
+	other := rewriteArchive(t, before.collect())
 	p, err = after.restorer(other).Plan(ctx)
 	require.NoError(t, err)
-	require.Len(t, p.Refused(), 1, "another backup has to wait")
-	assert.Contains(t, p.Refused()[0].Reason, "backup "+a.Manifest.ID+" is being restored to it")
+	require.Len(t, p.RefusedSteps(), 1, "another backup has to wait")
+	assert.Contains(t, p.RefusedSteps()[0].Reason, "backup "+a.Manifest.ID+" is being restored to it")
 
 	t.Log("and gone on with")
-	after.open()
+	after.connect()
 	p, err = after.restorer(a).Restore(ctx)
 	require.NoError(t, err)
-	assert.True(t, p.Writes())
+	assert.True(t, p.HasWrites())
 	assert.Equal(t, generated, after.generated())
 	byHand, err := after.client.CoreV1().Secrets("garden").Get(ctx, "by-hand", metav1.GetOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, hidden, string(byHand.Data["a"]))
+	assert.Equal(t, hiddenValue, string(byHand.Data["a"]))
 	assert.NotContains(t, byHand.Annotations, lastApplied)
 	maps := after.client.CoreV1().ConfigMaps("garden")
-	record, err := maps.Get(ctx, records, metav1.GetOptions{})
+	record, err := maps.Get(ctx, recordsName, metav1.GetOptions{})
 	require.NoError(t, err)
 	assert.Len(t, record.Data, 2)
 	garden := after.garden()
 	assert.NotContains(t, garden.GetAnnotations(), landscape.AnnotationRestoreUnfinished)
 	assert.NotEqual(t, uid, string(garden.GetUID()))
-	assert.Equal(t, credentials(before.garden()), credentials(garden))
+	assert.Equal(t, gardenCredentials(before.garden()), gardenCredentials(garden))
 	p, err = after.restorer(a).Restore(ctx)
 	require.NoError(t, err)
-	assert.False(t, p.Writes(), "%+v", p.Steps)
+	assert.False(t, p.HasWrites(), "%+v", p.Steps)
 
-	_, err = maps.Patch(ctx, records, types.MergePatchType, []byte(`{"data":{"op.first":null,"op.second":"{}"}}`), metav1.PatchOptions{})
+	_, err = maps.Patch(ctx, recordsName, types.MergePatchType, []byte(`{"data":{"op.first":null,"op.second":"{}"}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	_, err = after.restorer(a).Restore(ctx)
 	require.NoError(t, err)
-	record, err = maps.Get(ctx, records, metav1.GetOptions{})
+	record, err = maps.Get(ctx, recordsName, metav1.GetOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, map[string]string{"op.first": executed, "op.second": "{}"}, record.Data, "what was recorded since stays")
+	assert.Equal(t, map[string]string{"op.first": executedRecord, "op.second": "{}"}, record.Data, "what was recorded since stays")
 
 	t.Log("apply comes up with all of it")
 	require.NoError(t, after.apply())
 	assert.Equal(t, generated, after.generated(), "nothing was generated anew, and nothing is of no use")
-	assert.Equal(t, before.shown(), after.shown())
-	assert.Equal(t, uid, after.shown()["uid"])
-	assert.Equal(t, credentials(before.garden()), credentials(after.garden()))
+	assert.Equal(t, before.componentData(), after.componentData())
+	assert.Equal(t, uid, after.componentData()["uid"])
+	assert.Equal(t, gardenCredentials(before.garden()), gardenCredentials(after.garden()))
 	for _, f := range after.garden().GetManagedFields() {
-		if f.Manager == manager && f.Subresource == "" {
+		if f.Manager == fieldManager && f.Subresource == "" {
 			assert.NotContains(t, f.FieldsV1.GetRawString(), "f:spec", "what Git declares is Git's alone")
 		}
 	}
@@ -137,19 +137,19 @@ func TestRecovery(t *testing.T) {
 	assert.Less(t, len(after.generated()), len(generated))
 	p, err = after.restorer(a).Plan(ctx)
 	require.NoError(t, err)
-	assert.False(t, p.Writes(), "a CA that was taken away is not brought back into a Garden that lives: %+v", p.Steps)
+	assert.False(t, p.HasWrites(), "a CA that was taken away is not brought back into a Garden that lives: %+v", p.Steps)
 	again := after.collect()
 	assert.Equal(t, uid, again.Manifest.Garden.UID, "the backup of what was restored can be restored again")
 }
 
-func credentials(garden *unstructured.Unstructured) any {
+func gardenCredentials(garden *unstructured.Unstructured) any {
 	out, _, _ := unstructured.NestedMap(garden.Object, "status", "credentials")
 	return out
 }
 
-// forget deletes the Garden without its cleanup, as the loss of a cluster does: it removes the
+// loseGarden deletes the Garden without its cleanup, as the loss of a cluster does: it removes the
 // finalizers.
-func (s *site) forget() {
+func (s *site) loseGarden() {
 	s.Helper()
 	secrets, err := s.client.CoreV1().Secrets("garden").List(s.Context(), metav1.ListOptions{})
 	require.NoError(s, err)
@@ -163,23 +163,23 @@ func (s *site) forget() {
 	require.NoError(s, s.gardens().Delete(s.Context(), "lost", metav1.DeleteOptions{}))
 }
 
-// TestRefusal: conflicting objects prevent a restore and are named; then nothing is written.
-func TestRefusal(t *testing.T) {
+// TestRefusedRestore: conflicting objects prevent a restore and are named; then nothing is written.
+func TestRefusedRestore(t *testing.T) {
 	apiserver.Needed(t)
 	config := apiserver.Start(t)
 	before := newSite(t, config)
-	_, err := Collect(t.Context(), Source{Landscape: before.land, Clusters: sources(before)})
+	_, err := Collect(t.Context(), Source{Landscape: before.landscape, Clusters: siteClusters(before)})
 	require.ErrorContains(t, err, "cluster runtime has no Garden")
 	require.NoError(t, before.apply())
 	before.patchGarden(`{"status":{"credentials":{"encryptionAtRest":{"resources":[],"provider":{"type":"aescbc"}}}}}`, "status")
 	require.NoError(t, before.apply())
-	a := reopened(t, before.collect())
+	a := rewriteArchive(t, before.collect())
 	ctx := t.Context()
 
 	t.Log("the same one that lives")
 	p, err := before.restorer(a).Restore(ctx)
 	require.NoError(t, err)
-	assert.False(t, p.Writes())
+	assert.False(t, p.HasWrites())
 
 	for name, test := range map[string]struct {
 		change func(*Archive, *Restorer)
@@ -188,7 +188,7 @@ func TestRefusal(t *testing.T) {
 		"another landscape":    {func(_ *Archive, r *Restorer) { r.Landscape = "other" }, `the backup is of landscape "lost", not of "other"`},
 		"another Garden":       {func(a *Archive, _ *Restorer) { a.Manifest.Garden.Name = "other" }, `the backup is of Garden "other", and the landscape declares "lost"`},
 		"another identity":     {func(a *Archive, _ *Restorer) { a.Manifest.Garden.ClusterIdentity = "x" }, `with the cluster identity "x"`},
-		"a cluster it has not": {func(_ *Archive, r *Restorer) { r.Only = []string{"seed"} }, `--cluster seed: there is no cluster in the backup "seed"; want one of runtime`},
+		"a cluster it has not": {func(_ *Archive, r *Restorer) { r.OnlyClusters = []string{"seed"} }, `--cluster seed: there is no cluster in the backup "seed"; want one of runtime`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			copied := *a
@@ -208,7 +208,7 @@ func TestRefusal(t *testing.T) {
 	require.ErrorContains(t, err, "runtime: Garden lost: it is another one")
 
 	t.Log("no Garden, but other Secrets")
-	before.forget()
+	before.loseGarden()
 	var name string
 	for _, e := range a.Entries {
 		if strings.HasPrefix(e.Item.Name, "ca-") && !strings.HasPrefix(e.Item.Name, "ca-bundle") {

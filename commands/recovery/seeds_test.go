@@ -29,14 +29,14 @@ func seedSecret(t *testing.T, client kubernetes.Interface, namespace, name, valu
 	require.NoError(t, err)
 }
 
-// TestSeeds: the Secrets that migrate with control planes are restored to a seed. Running seeds
-// stay unchanged, and a seed that does not exist yet is reported.
-func TestSeeds(t *testing.T) {
+// TestRestoreOfSeeds: the Secrets that migrate with control planes are restored to a seed. Running
+// seeds stay unchanged, and a seed that does not exist yet is reported.
+func TestRestoreOfSeeds(t *testing.T) {
 	apiserver.Needed(t)
 	config := apiserver.Start(t)
 	before := newSite(t, config)
 	before.seeds = map[string]*rest.Config{"seed": apiserver.Start(t), "same": config}
-	before.open()
+	before.connect()
 	ctx := t.Context()
 	client, err := kubernetes.NewForConfig(before.seeds["seed"])
 	require.NoError(t, err)
@@ -45,16 +45,16 @@ func TestSeeds(t *testing.T) {
 	seedSecret(t, client, "shoot--a--b", "ca", "shoot", persist)
 	seedSecret(t, client, "shoot--a--b", "server", "signed anew", nil)
 	require.NoError(t, before.apply())
-	a := reopened(t, before.collect())
+	a := rewriteArchive(t, before.collect())
 	var names []string
-	for _, e := range a.Of("seed") {
+	for _, e := range a.EntriesOf("seed") {
 		names = append(names, e.Item.Namespace+"/"+e.Item.Name)
 	}
 	assert.Equal(t, []string{"garden/ca-seed", "shoot--a--b/ca"}, names)
-	assert.Empty(t, a.Of("same"), "what is in the runtime cluster is in it once")
+	assert.Empty(t, a.EntriesOf("same"), "what is in the runtime cluster is in it once")
 	same := map[string]string{}
 	for _, c := range a.Manifest.Clusters {
-		same[c.Name] = c.Same
+		same[c.Name] = c.SameAs
 	}
 	assert.Equal(t, map[string]string{"runtime": "", "same": "runtime", "seed": ""}, same)
 
@@ -62,34 +62,34 @@ func TestSeeds(t *testing.T) {
 	require.NoError(t, client.CoreV1().Namespaces().Delete(ctx, "shoot--a--b", metav1.DeleteOptions{}))
 	p, err := before.restorer(a).Plan(ctx)
 	require.NoError(t, err)
-	assert.False(t, p.Writes())
-	assert.Equal(t, []LeftOut{{Cluster: "seed", Reason: "it has its Secrets, and lives", Lives: true}}, p.Left)
+	assert.False(t, p.HasWrites())
+	assert.Equal(t, []SkippedCluster{{Cluster: "seed", Reason: "it has its Secrets, and lives", IsRunning: true}}, p.Skipped)
 
 	t.Log("it is not there yet")
 	after := newSite(t, apiserver.Start(t))
 	p, err = after.restorer(a).Restore(ctx)
 	require.NoError(t, err)
-	assert.Equal(t, []LeftOut{{Cluster: "seed", Reason: "there is no access to it"}}, p.Left)
+	assert.Equal(t, []SkippedCluster{{Cluster: "seed", Reason: "there is no access to it"}}, p.Skipped)
 	require.NoError(t, after.apply())
 	dead := rest.CopyConfig(config)
 	dead.Host = "https://127.0.0.1:1"
 	after.seeds = map[string]*rest.Config{"seed": dead}
-	after.open()
+	after.connect()
 	p, err = after.restorer(a).Plan(ctx)
 	require.NoError(t, err)
-	require.Len(t, p.Left, 1)
-	assert.False(t, p.Left[0].Lives)
+	require.Len(t, p.Skipped, 1)
+	assert.False(t, p.Skipped[0].IsRunning)
 	r := after.restorer(a)
-	r.Only = []string{"seed"}
+	r.OnlyClusters = []string{"seed"}
 	_, err = r.Plan(ctx)
 	require.Error(t, err, "who is asked for has to be there")
 
 	t.Log("it is new")
 	after.seeds["seed"] = apiserver.Start(t)
-	after.open()
+	after.connect()
 	p, err = after.restorer(a).Restore(ctx)
 	require.NoError(t, err)
-	assert.Empty(t, p.Left)
+	assert.Empty(t, p.Skipped)
 	client, err = kubernetes.NewForConfig(after.seeds["seed"])
 	require.NoError(t, err)
 	ca, err := client.CoreV1().Secrets("shoot--a--b").Get(ctx, "ca", metav1.GetOptions{})
@@ -99,14 +99,14 @@ func TestSeeds(t *testing.T) {
 	require.NoError(t, client.CoreV1().Secrets("shoot--a--b").Delete(ctx, "ca", metav1.DeleteOptions{}))
 	p, err = after.restorer(a).Restore(ctx)
 	require.NoError(t, err)
-	assert.True(t, p.Writes(), "the same backup can be gone on with")
+	assert.True(t, p.HasWrites(), "the same backup can be gone on with")
 	_, err = client.CoreV1().Secrets("shoot--a--b").Get(ctx, "ca", metav1.GetOptions{})
 	require.NoError(t, err)
 
 	t.Log("what it has made since goes before the backup")
 	require.NoError(t, client.CoreV1().Secrets("shoot--a--b").Delete(ctx, "ca", metav1.DeleteOptions{}))
 	seedSecret(t, client, "shoot--a--b", "ca", "another one", persist)
-	_, err = r.withConverger(after.c).Plan(ctx)
+	_, err = r.withConverger(after.converger).Plan(ctx)
 	require.NoError(t, err)
 	_, err = r.Restore(ctx)
 	require.ErrorAs(t, err, new(*RefusedError))

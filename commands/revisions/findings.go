@@ -40,32 +40,32 @@ func (r Reader) Findings(ctx context.Context, l *landscapes.Landscape, violation
 func (r Reader) FindingsSince(ctx context.Context, l, before *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
 	var group panics.Group
 	var config []schemas.Violation
-	group.Go(func() error { config = r.settings(l); return nil })
+	group.Go(func() error { config = r.settingFindings(l); return nil })
 	found, err := l.ValidateChange(ctx, before, schemas.Options{})
 	_ = group.Wait() // it returns no error
 	if err != nil {
 		return nil, err
 	}
 	if before != nil && !l.Incomplete {
-		found = preview.AsRemovalsHeld(found, l, before)
+		found = preview.ReplaceRemovalFindings(found, l, before)
 	}
-	r.Keep(l.Dir)
-	all := slices.Concat(violations, found, withoutRepeats(config, found), unpinned(l))
+	r.SaveCache(l.Dir)
+	all := slices.Concat(violations, found, withoutRepeats(config, found), missingCatalogueVersion(l))
 	for i := range all {
 		all[i].File = filepath.Join(l.Dir, all[i].File)
-		all[i].Message = placesFromHere(l, all[i].Message)
+		all[i].Message = relativePlaces(l, all[i].Message)
 	}
 	schemas.SortViolations(all)
 	return all, nil
 }
 
-// place matches a file with a line in a message.
-var place = regexp.MustCompile(`[^\s()"]+:\d+`)
+// fileLine matches a file with a line in a message.
+var fileLine = regexp.MustCompile(`[^\s()"]+:\d+`)
 
-// placesFromHere rewrites the files in a message relative to the working directory instead of the
+// relativePlaces rewrites the files in a message relative to the working directory instead of the
 // landscape.
-func placesFromHere(l *landscapes.Landscape, message string) string {
-	return place.ReplaceAllStringFunc(message, func(found string) string {
+func relativePlaces(l *landscapes.Landscape, message string) string {
+	return fileLine.ReplaceAllStringFunc(message, func(found string) string {
 		file, line, _ := strings.Cut(found, ":")
 		if !slices.ContainsFunc(l.Declarations, func(d landscapes.Declaration) bool { return d.File == file }) {
 			return found
@@ -74,8 +74,8 @@ func placesFromHere(l *landscapes.Landscape, message string) string {
 	})
 }
 
-// unpinned warns about a landscape without a catalogue version.
-func unpinned(l *landscapes.Landscape) []schemas.Violation {
+// missingCatalogueVersion warns about a landscape without a catalogue version.
+func missingCatalogueVersion(l *landscapes.Landscape) []schemas.Violation {
 	if l.Config.Spec.Catalogue != nil || l.ConfigDeclaration == nil {
 		return nil
 	}
@@ -90,19 +90,19 @@ func unpinned(l *landscapes.Landscape) []schemas.Violation {
 	}}
 }
 
-// Valid reports all findings and fails if there is an error. Each finding begins with the revision,
-// if any.
-func (r Reader) Valid(ctx context.Context, l *landscapes.Landscape, violations []schemas.Violation, revision string) error {
+// RequireValid reports all findings and fails if there is an error. Each finding begins with the
+// revision, if any.
+func (r Reader) RequireValid(ctx context.Context, l *landscapes.Landscape, violations []schemas.Violation, revision string) error {
 	all, err := r.Findings(ctx, l, violations)
 	if err != nil {
 		return err
 	}
-	return r.Accept(l, all, revision)
+	return r.RequireNoErrors(l, all, revision)
 }
 
-// Accept is Valid with known findings.
-func (r Reader) Accept(l *landscapes.Landscape, all []schemas.Violation, revision string) error {
-	if err := r.Report(all, revision, Sources(l)); err != nil {
+// RequireNoErrors is Valid with known findings.
+func (r Reader) RequireNoErrors(l *landscapes.Landscape, all []schemas.Violation, revision string) error {
+	if err := r.Report(all, revision, SourceReader(l)); err != nil {
 		return err
 	}
 	if schemas.HasErrors(all) {
@@ -111,8 +111,8 @@ func (r Reader) Accept(l *landscapes.Landscape, all []schemas.Violation, revisio
 	return nil
 }
 
-// Sources reads the files of a landscape in its revision, by their names in findings.
-func Sources(l *landscapes.Landscape) func(string) ([]byte, error) {
+// SourceReader reads the files of a landscape in its revision, by their names in findings.
+func SourceReader(l *landscapes.Landscape) func(string) ([]byte, error) {
 	return func(file string) ([]byte, error) {
 		rel, err := filepath.Rel(l.Dir, file)
 		if err != nil {
@@ -126,9 +126,9 @@ func Sources(l *landscapes.Landscape) func(string) ([]byte, error) {
 	}
 }
 
-// settings returns findings about landscape.yaml, overlays and facts that do not match the
+// settingFindings returns findings about landscape.yaml, overlays and facts that do not match the
 // catalogue.
-func (r Reader) settings(l *landscapes.Landscape) []schemas.Violation {
+func (r Reader) settingFindings(l *landscapes.Landscape) []schemas.Violation {
 	if l.ConfigDeclaration == nil {
 		return nil
 	}

@@ -19,11 +19,11 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// File is the file that makes a folder a landscape.
-const File = "landscape.yaml"
+// LandscapeFile is the file that makes a folder a landscape.
+const LandscapeFile = "landscape.yaml"
 
-// Shown names a revision; "" is the work tree.
-func Shown(rev string) string {
+// RevisionText names a revision; "" is the work tree.
+func RevisionText(rev string) string {
 	if rev == "" {
 		return "the work tree"
 	}
@@ -52,13 +52,13 @@ func Landscapes(repo *source.Repository, top, rev string) (map[string]string, er
 			return err
 		case entry.IsDir() && name != top && strings.HasPrefix(entry.Name(), "."):
 			return fs.SkipDir
-		case entry.Type().IsRegular() && entry.Name() == File:
+		case entry.Type().IsRegular() && entry.Name() == LandscapeFile:
 			names[path.Dir(name)] = NameInFile(files, name)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("find the landscapes of %s: %w", Shown(rev), err)
+		return nil, fmt.Errorf("find the landscapes of %s: %w", RevisionText(rev), err)
 	}
 	return names, nil
 }
@@ -77,9 +77,9 @@ func NameInFile(files fs.FS, name string) string {
 	return config.Metadata.Name
 }
 
-// Renamed maps the new folder of each moved landscape to the old one. A landscape in both states
-// was copied, and duplicate names are ambiguous; both are ignored.
-func Renamed(before, after map[string]string) map[string]string {
+// RenamedFolders maps the new folder of each moved landscape to the old one. A landscape in both
+// states was copied, and duplicate names are ambiguous; both are ignored.
+func RenamedFolders(before, after map[string]string) map[string]string {
 	gone, come := map[string][]string{}, map[string][]string{}
 	for folder, name := range before {
 		if _, stays := after[folder]; !stays && name != "" {
@@ -100,8 +100,8 @@ func Renamed(before, after map[string]string) map[string]string {
 	return out
 }
 
-// withoutFormer removes folders whose landscape has moved by the change.
-func withoutFormer(repo *source.Repository, folders []string, top, from, to string) ([]string, error) {
+// withoutRenamed removes folders whose landscape has moved by the change.
+func withoutRenamed(repo *source.Repository, folders []string, top, from, to string) ([]string, error) {
 	before, err := Landscapes(repo, top, from)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func withoutFormer(repo *source.Repository, folders []string, top, from, to stri
 	if err != nil {
 		return nil, err
 	}
-	former := slices.Collect(maps.Values(Renamed(before, after)))
+	former := slices.Collect(maps.Values(RenamedFolders(before, after)))
 	return slices.DeleteFunc(folders, func(folder string) bool {
 		rel, err := repo.Rel(folder)
 		return err == nil && slices.Contains(former, rel)
@@ -144,11 +144,11 @@ func (r Reader) Folders(ctx context.Context, top string, base func(*source.Repos
 		found = append(found, more...)
 	}
 	slices.Sort(found)
-	if found, err = withoutFormer(repo, slices.Compact(found), inside, from, to); err != nil {
+	if found, err = withoutRenamed(repo, slices.Compact(found), inside, from, to); err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s has no landscape, which is a folder with a file %s", top, File)
+		return nil, fmt.Errorf("%s has no landscape, which is a folder with a file %s", top, LandscapeFile)
 	}
 	return found, nil
 }
@@ -175,7 +175,7 @@ func (r Reader) landscapesIn(ctx context.Context, repo *source.Repository, top, 
 	var out []string
 	for _, folder := range folders {
 		if !layers[folder] {
-			out = append(out, written(filepath.Join(repo.Root, filepath.FromSlash(folder))))
+			out = append(out, relativeFolder(filepath.Join(repo.Root, filepath.FromSlash(folder))))
 		}
 	}
 	return out, nil
@@ -183,7 +183,7 @@ func (r Reader) landscapesIn(ctx context.Context, repo *source.Repository, top, 
 
 // load reads a landscape of the repository; the comparison reports its findings.
 func (r Reader) load(ctx context.Context, repo *source.Repository, folder, rev string) (*landscapes.Landscape, error) {
-	dir := written(filepath.Join(repo.Root, filepath.FromSlash(folder)))
+	dir := relativeFolder(filepath.Join(repo.Root, filepath.FromSlash(folder)))
 	if rev == "" {
 		l, _, err := r.Load(ctx, dir)
 		return l, err
@@ -192,8 +192,8 @@ func (r Reader) load(ctx context.Context, repo *source.Repository, folder, rev s
 	return l, err
 }
 
-// written returns a folder relative to the working directory, if it is below.
-func written(dir string) string {
+// relativeFolder returns a folder relative to the working directory, if it is below.
+func relativeFolder(dir string) string {
 	here, err := os.Getwd()
 	if err == nil {
 		if here, err = filepath.EvalSymlinks(here); err == nil {
@@ -205,9 +205,9 @@ func written(dir string) string {
 	return dir
 }
 
-// Names returns the names of landscapes for a report: with the folder if two have the same name, or
-// only the folder without a name.
-func Names(dirs []string, nameOf func(dir string) string) []string {
+// ReportNames returns the names of landscapes for a report: with the folder if two have the same
+// name, or only the folder without a name.
+func ReportNames(dirs []string, nameOf func(dir string) string) []string {
 	names, count := make([]string, len(dirs)), map[string]int{}
 	for i, dir := range dirs {
 		names[i] = nameOf(dir)
@@ -224,12 +224,12 @@ func Names(dirs []string, nameOf func(dir string) string) []string {
 	return names
 }
 
-// NameIn returns a landscape's name in the first revision that has it; "" as a revision is the work
-// tree. The result is "" if it cannot be read.
-func NameIn(dir string, revs ...string) string {
+// NameInRevisions returns a landscape's name in the first revision that has it; "" as a revision is
+// the work tree. The result is "" if it cannot be read.
+func NameInRevisions(dir string, revs ...string) string {
 	repo, err := source.Open(dir)
 	if err != nil {
-		return NameInFile(os.DirFS(dir), File)
+		return NameInFile(os.DirFS(dir), LandscapeFile)
 	}
 	folder, err := repo.Rel(dir)
 	if err != nil {
@@ -244,7 +244,7 @@ func NameIn(dir string, revs ...string) string {
 			}
 			files = at.FS
 		}
-		if name := NameInFile(files, path.Join(folder, File)); name != "" {
+		if name := NameInFile(files, path.Join(folder, LandscapeFile)); name != "" {
 			return name
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestRenamed(t *testing.T) {
+func TestRenamedFolders(t *testing.T) {
 	for name, c := range map[string]struct{ before, after, want map[string]string }{
 		"renamed":        {map[string]string{"a": "x", "b": "y"}, map[string]string{"c": "x", "b": "y"}, map[string]string{"c": "a"}},
 		"copied":         {map[string]string{"a": "x"}, map[string]string{"a": "x", "c": "x"}, map[string]string{}},
@@ -16,6 +16,6 @@ func TestRenamed(t *testing.T) {
 		"without a name": {map[string]string{"a": ""}, map[string]string{"c": ""}, map[string]string{}},
 		"exchanged":      {map[string]string{"a": "x", "b": "y"}, map[string]string{"a": "y", "b": "x"}, map[string]string{}},
 	} {
-		assert.Equal(t, c.want, Renamed(c.before, c.after), name)
+		assert.Equal(t, c.want, RenamedFolders(c.before, c.after), name)
 	}
 }

@@ -12,9 +12,9 @@ import (
 // ruleIgnored is the rule of findings about files that git ignores.
 const ruleIgnored = "landscape/ignored"
 
-// Ignored returns findings about files that git ignores: clones lack them, so an operator would not
-// read them.
-func Ignored(l *landscapes.Landscape) ([]schemas.Violation, error) {
+// IgnoredFiles returns findings about files that git ignores: clones lack them, so an operator
+// would not read them.
+func IgnoredFiles(l *landscapes.Landscape) ([]schemas.Violation, error) {
 	var files []string
 	for i := range l.Declarations {
 		files = append(files, l.Declarations[i].File)

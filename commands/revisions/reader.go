@@ -15,12 +15,12 @@ import (
 
 // Reader reads and checks landscapes.
 type Reader struct {
-	// With calls read with options: keys and processes for CUE files, which end afterwards.
-	With func(read func(landscapes.Options) error) error
-	// Kept returns the cache of validation results for a landscape folder; Keep saves it for the
+	// WithOptions calls read with options: keys and processes for CUE files, which end afterwards.
+	WithOptions func(read func(landscapes.Options) error) error
+	// Cache returns the cache of validation results for a landscape folder; Keep saves it for the
 	// next run.
-	Kept func(dir string) *kept.Store
-	Keep func(dir string)
+	Cache     func(dir string) *kept.Store
+	SaveCache func(dir string)
 	// Catalogue is used for rendering and to check settings, overlays and facts.
 	Catalogue fs.FS
 	// Charts pulls the charts of a landscape's Extensions.
@@ -32,8 +32,8 @@ type Reader struct {
 
 // Load reads a landscape from the work tree.
 func (r Reader) Load(ctx context.Context, dir string) (l *landscapes.Landscape, violations []schemas.Violation, err error) {
-	err = r.With(func(opts landscapes.Options) error {
-		opts.ResultCache = r.Kept(dir)
+	err = r.WithOptions(func(opts landscapes.Options) error {
+		opts.ResultCache = r.Cache(dir)
 		l, violations, err = landscapes.Load(ctx, dir, opts)
 		return err
 	})
@@ -52,8 +52,8 @@ func (r Reader) LoadAt(ctx context.Context, repo *source.Repository, dir, rev st
 	}
 	var l *landscapes.Landscape
 	var violations []schemas.Violation
-	err = r.With(func(opts landscapes.Options) error {
-		opts.ResultCache = r.Kept(dir)
+	err = r.WithOptions(func(opts landscapes.Options) error {
+		opts.ResultCache = r.Cache(dir)
 		l, violations, err = landscapes.LoadFS(ctx, revision.FS, rel, opts)
 		return err
 	})
@@ -70,7 +70,7 @@ func (r Reader) LoadValid(ctx context.Context, dir string) (*landscapes.Landscap
 	if err != nil {
 		return nil, err
 	}
-	return l, r.Valid(ctx, l, violations, "")
+	return l, r.RequireValid(ctx, l, violations, "")
 }
 
 // IsMissing reports whether an error means that the landscape does not exist.

@@ -13,11 +13,11 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// object prints the state of the Landscape object above the tree, such as a suspension or a failed
-// sync.
-func (v view) object(w io.Writer) {
+// printObject prints the state of the Landscape object above the tree, such as a suspension or a
+// failed sync.
+func (v statusPrinter) printObject(w io.Writer) {
 	if v.status.ObjectUnknown != "" {
-		fmt.Fprintf(w, "  %s whether a Landscape of the runtime cluster is suspended or pinned is not known: %s\n", v.mark(gardencorev1beta1.ConditionUnknown), oneLine(v.status.ObjectUnknown))
+		fmt.Fprintf(w, "  %s whether a Landscape of the runtime cluster is suspended or pinned is not known: %s\n", v.conditionMark(gardencorev1beta1.ConditionUnknown), oneLine(v.status.ObjectUnknown))
 	}
 	o := v.status.Object
 	if o == nil {
@@ -33,30 +33,30 @@ func (v view) object(w io.Writer) {
 	}
 }
 
-func (v view) objectLines(o *landscape.ObjectStatus) []string {
+func (v statusPrinter) objectLines(o *landscape.ObjectStatus) []string {
 	var out []string
-	no, yellow := v.mark(gardencorev1beta1.ConditionFalse)+" ", color.FgYellow
+	no, yellow := v.conditionMark(gardencorev1beta1.ConditionFalse)+" ", color.FgYellow
 	if o.Waits.Operator != nil {
 		out = append(out, no+"no operator runs, and nothing is synced: "+printable.Line(o.Waits.Operator.Text(v.status.At)), "  "+landscape.StartOperatorHint("kubectl"+v.status.RuntimeFlags))
 	}
 	if o.Suspension != nil {
-		out = append(out, v.paint("SUSPENDED", yellow)+landscape.SuspensionText(o.Suspension))
+		out = append(out, v.colorize("SUSPENDED", yellow)+landscape.SuspensionText(o.Suspension))
 	}
 	if p := o.Pin; p != nil {
-		out = append(out, v.paint("PINNED", yellow)+landscape.PinText(p))
+		out = append(out, v.colorize("PINNED", yellow)+landscape.PinText(p))
 	}
 	if f := o.FailedSync; f != nil {
 		at := f.StartTime
 		if f.EndTime != nil {
 			at = *f.EndTime
 		}
-		out = append(out, no+fmt.Sprintf("the last sync failed %s, of %s: %s", v.ago(at.Time), printable.Line(source.ShortRevision(f.Revision)), wholeLine(failure(o))))
+		out = append(out, no+fmt.Sprintf("the last sync failed %s, of %s: %s", v.ageText(at.Time), printable.Line(source.ShortRevision(f.Revision)), wholeLine(failureText(o))))
 	}
 	switch {
 	case o.Reason == landscapev1alpha1.ReasonWaiting && o.Suspension == nil:
 		mark := no
 		if o.Ready {
-			mark = v.mark(gardencorev1beta1.ConditionProgressing) + " "
+			mark = v.conditionMark(gardencorev1beta1.ConditionProgressing) + " "
 		}
 		out = append(out, mark+"a sync waits: "+wholeLine(o.Message))
 	case o.Ready, o.Waits.Operator != nil, o.Suspension != nil, o.FailedSync != nil && o.Reason == landscapev1alpha1.ReasonApplyFailed:
@@ -68,13 +68,13 @@ func (v view) objectLines(o *landscape.ObjectStatus) []string {
 		out = append(out, no+printable.Line(o.Reason)+": "+wholeLine(o.Message))
 	}
 	if o.Waits.Operations != "" {
-		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Operations))
+		out = append(out, v.conditionMark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Operations))
 	}
 	if o.Waits.Dependencies != "" {
-		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Dependencies))
+		out = append(out, v.conditionMark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Dependencies))
 	}
 	if o.Waits.Gardenlets != "" {
-		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Gardenlets))
+		out = append(out, v.conditionMark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Gardenlets))
 	}
 	if o.Held.Count > 0 {
 		count := fmt.Sprintf("%d held deletions and recreations wait", o.Held.Count)
@@ -84,14 +84,14 @@ func (v view) objectLines(o *landscape.ObjectStatus) []string {
 		case o.Held.IsMinimum:
 			count = "at least " + count
 		}
-		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s%s", count, printable.Line(o.Namespace+"/"+o.Name), v.status.RuntimeFlags))
+		out = append(out, v.conditionMark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s%s", count, printable.Line(o.Namespace+"/"+o.Name), v.status.RuntimeFlags))
 	}
 	return out
 }
 
-// failure returns why the last sync failed: the condition has the full text, the history its
+// failureText returns why the last sync failed: the condition has the full text, the history its
 // beginning.
-func failure(o *landscape.ObjectStatus) string {
+func failureText(o *landscape.ObjectStatus) string {
 	if o.Reason == landscapev1alpha1.ReasonApplyFailed {
 		return o.Message
 	}

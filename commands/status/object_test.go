@@ -31,8 +31,8 @@ import (
 
 const commit = "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"
 
-// object is the state of a Landscape object without problems.
-func object(changes ...func(*landscape.ObjectStatus)) *landscape.ObjectStatus {
+// healthyObject is the state of a Landscape object without problems.
+func healthyObject(changes ...func(*landscape.ObjectStatus)) *landscape.ObjectStatus {
 	o := &landscape.ObjectStatus{Namespace: "garden", Name: "local", Revision: "main@sha1:" + commit, Ready: true, Reason: "Applied", Message: "it is applied"}
 	for _, c := range changes {
 		c(o)
@@ -40,34 +40,34 @@ func object(changes ...func(*landscape.ObjectStatus)) *landscape.ObjectStatus {
 	return o
 }
 
-func isReady(ready bool, reason, message string) func(*landscape.ObjectStatus) {
+func withReady(ready bool, reason, message string) func(*landscape.ObjectStatus) {
 	return func(o *landscape.ObjectStatus) { o.Ready, o.Reason, o.Message = ready, reason, message }
 }
 
-func suspended(s *landscapev1alpha1.Suspension) func(*landscape.ObjectStatus) {
+func withSuspension(s *landscapev1alpha1.Suspension) func(*landscape.ObjectStatus) {
 	return func(o *landscape.ObjectStatus) { o.Ready, o.Suspension = false, s }
 }
 
-func pinned(o *landscape.ObjectStatus) {
+func withPin(o *landscape.ObjectStatus) {
 	o.Pin = &landscapev1alpha1.Pin{Revision: commit, By: "bob", Reason: "the new image\ncrashes"}
 }
 
-func failed(o *landscape.ObjectStatus) {
+func withFailure(o *landscape.ObjectStatus) {
 	end := metav1.NewTime(noon.Add(-5 * time.Minute))
 	o.FailedSync = &landscapev1alpha1.SyncRecord{Revision: "main@sha1:" + strings.Repeat("f", 40), Result: landscapev1alpha1.SyncFailed, EndTime: &end, Message: "no quota"}
 }
 
-func waits(w landscape.PendingCauses) func(*landscape.ObjectStatus) {
+func withWaits(w landscape.PendingCauses) func(*landscape.ObjectStatus) {
 	return func(o *landscape.ObjectStatus) { o.Waits = w }
 }
 
-func held(h landscape.HeldCounts) func(*landscape.ObjectStatus) {
+func withHeld(h landscape.HeldCounts) func(*landscape.ObjectStatus) {
 	return func(o *landscape.ObjectStatus) { o.Held = h }
 }
 
-// TestPrintSaysWhatTheLandscapeObjectSays: problems of the Landscape object are printed first,
+// TestPrintOfTheLandscapeObject: problems of the Landscape object are printed first,
 // independent of the tree.
-func TestPrintSaysWhatTheLandscapeObjectSays(t *testing.T) {
+func TestPrintOfTheLandscapeObject(t *testing.T) {
 	later := metav1.NewTime(noon.Add(2 * time.Hour))
 	const head = "Synced from Git by Landscape garden/local: main@0a1b2c3d4e is applied\n"
 	type changes []func(*landscape.ObjectStatus)
@@ -76,42 +76,42 @@ func TestPrintSaysWhatTheLandscapeObjectSays(t *testing.T) {
 		want    string
 	}{
 		"all is well":          {nil, head},
-		"suspended for a time": {changes{suspended(&landscapev1alpha1.Suspension{Reason: "etcd is\nrestored", By: "alice", Until: &later})}, head + "  SUSPENDED by alice until 2026-01-01T14:00:00Z: etcd is restored\n"},
-		"suspended, by whom?":  {changes{isReady(false, "Suspended", "suspended"), suspended(&landscapev1alpha1.Suspension{})}, head + "  SUSPENDED until pergola resume\n"},
+		"suspended for a time": {changes{withSuspension(&landscapev1alpha1.Suspension{Reason: "etcd is\nrestored", By: "alice", Until: &later})}, head + "  SUSPENDED by alice until 2026-01-01T14:00:00Z: etcd is restored\n"},
+		"suspended, by whom?":  {changes{withReady(false, "Suspended", "suspended"), withSuspension(&landscapev1alpha1.Suspension{})}, head + "  SUSPENDED until pergola resume\n"},
 		"not any more, and nobody has seen it": {
-			changes{isReady(false, "Suspended", "suspended")}, head + "  ✗ it is not suspended any more, and the operator has not gone on yet\n",
+			changes{withReady(false, "Suspended", "suspended")}, head + "  ✗ it is not suspended any more, and the operator has not gone on yet\n",
 		},
-		"pinned": {changes{pinned}, head + "  PINNED to " + commit + " by bob: the new image crashes\n"},
+		"pinned": {changes{withPin}, head + "  PINNED to " + commit + " by bob: the new image crashes\n"},
 		"failed": {
-			changes{failed, isReady(false, "ApplyFailed", "no quota"+strings.Repeat(" for it", 100)+": ask for more")},
+			changes{withFailure, withReady(false, "ApplyFailed", "no quota"+strings.Repeat(" for it", 100)+": ask for more")},
 			head + "  ✗ the last sync failed 5m ago, of main@ffffffffff: no quota" + strings.Repeat(" for it", 100) + ": ask for more\n",
 		},
-		"another reason": {changes{isReady(false, "SourceNotReady", "no\nsuch branch")}, head + "  ✗ SourceNotReady: no such branch\n"},
+		"another reason": {changes{withReady(false, "SourceNotReady", "no\nsuch branch")}, head + "  ✗ SourceNotReady: no such branch\n"},
 		"never looked at": {
-			changes{isReady(false, "", ""), func(o *landscape.ObjectStatus) { o.Revision = "" }},
+			changes{withReady(false, "", ""), func(o *landscape.ObjectStatus) { o.Revision = "" }},
 			"Synced from Git by Landscape garden/local: nothing was applied completely yet\n  ✗ the operator has not looked at it yet\n",
 		},
-		"operations wait": {changes{waits(landscape.PendingCauses{Operations: "operation a: nobody\ndoes it"})}, head + "  … operation a: nobody does it\n"},
+		"operations wait": {changes{withWaits(landscape.PendingCauses{Operations: "operation a: nobody\ndoes it"})}, head + "  … operation a: nobody does it\n"},
 		"a window is closed": {
-			changes{isReady(true, "Waiting", "main@sha1:a is applied; main@sha1:b: waiting for the next window")},
+			changes{withReady(true, "Waiting", "main@sha1:a is applied; main@sha1:b: waiting for the next window")},
 			head + "  … a sync waits: main@sha1:a is applied; main@sha1:b: waiting for the next window\n",
 		},
-		"the first one waits":    {changes{isReady(false, "Waiting", "waiting for Landscape base")}, head + "  ✗ a sync waits: waiting for Landscape base\n"},
-		"one is held":            {changes{held(landscape.HeldCounts{Count: 1})}, head + "  … 1 held deletion or recreation waits for approval: pergola history garden/local\n"},
-		"some are held":          {changes{held(landscape.HeldCounts{Count: 3})}, head + "  … 3 held deletions and recreations wait for approval: pergola history garden/local\n"},
-		"many are held":          {changes{held(landscape.HeldCounts{Count: 50, IsMinimum: true})}, head + "  … at least 50 held deletions and recreations wait for approval: pergola history garden/local\n"},
-		"as many as are said":    {changes{held(landscape.HeldCounts{Count: 214})}, head + "  … 214 held deletions and recreations wait for approval: pergola history garden/local\n"},
-		"gardenlets are at work": {changes{waits(landscape.PendingCauses{Gardenlets: "waiting for the gardenlets: Seed a"})}, head + "  … waiting for the gardenlets: Seed a\n"},
-		"another one is missing": {changes{waits(landscape.PendingCauses{Dependencies: "Landscape base does not exist"})}, head + "  … Landscape base does not exist\n"},
+		"the first one waits":    {changes{withReady(false, "Waiting", "waiting for Landscape base")}, head + "  ✗ a sync waits: waiting for Landscape base\n"},
+		"one is held":            {changes{withHeld(landscape.HeldCounts{Count: 1})}, head + "  … 1 held deletion or recreation waits for approval: pergola history garden/local\n"},
+		"some are held":          {changes{withHeld(landscape.HeldCounts{Count: 3})}, head + "  … 3 held deletions and recreations wait for approval: pergola history garden/local\n"},
+		"many are held":          {changes{withHeld(landscape.HeldCounts{Count: 50, IsMinimum: true})}, head + "  … at least 50 held deletions and recreations wait for approval: pergola history garden/local\n"},
+		"as many as are said":    {changes{withHeld(landscape.HeldCounts{Count: 214})}, head + "  … 214 held deletions and recreations wait for approval: pergola history garden/local\n"},
+		"gardenlets are at work": {changes{withWaits(landscape.PendingCauses{Gardenlets: "waiting for the gardenlets: Seed a"})}, head + "  … waiting for the gardenlets: Seed a\n"},
+		"another one is missing": {changes{withWaits(landscape.PendingCauses{Dependencies: "Landscape base does not exist"})}, head + "  … Landscape base does not exist\n"},
 		"all at once": {
-			changes{suspended(&landscapev1alpha1.Suspension{Reason: "x", By: "alice"}), pinned, failed, held(landscape.HeldCounts{Count: 2})},
+			changes{withSuspension(&landscapev1alpha1.Suspension{Reason: "x", By: "alice"}), withPin, withFailure, withHeld(landscape.HeldCounts{Count: 2})},
 			head + "  SUSPENDED by alice until pergola resume: x\n  PINNED to " + commit + " by bob: the new image crashes\n" +
 				"  ✗ the last sync failed 5m ago, of main@ffffffffff: no quota\n  … 2 held deletions and recreations wait for approval: pergola history garden/local\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, "Landscape local: not ready\n"+test.want+"Conditions are judged now; nothing was written.\n",
-				text(landscape.Status{Landscape: "local", At: noon, Live: true, Object: object(test.changes...)}))
+				printedStatus(landscape.Status{Landscape: "local", At: noon, Live: true, Object: healthyObject(test.changes...)}))
 		})
 	}
 }
@@ -175,9 +175,9 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	leases, lease := clients.CoordinationV1().Leases("garden"), "gardener-operator-leader-election"
 	s := status(server.config)
 	require.NotNil(t, s.Object)
-	assert.Contains(t, text(s), "  ✗ no operator runs, and nothing is synced: nobody ever had its lease garden/gardener-operator-leader-election\n"+
+	assert.Contains(t, printedStatus(s), "  ✗ no operator runs, and nothing is synced: nobody ever had its lease garden/gardener-operator-leader-election\n"+
 		"    see kubectl --context run -n garden get pods -l app.kubernetes.io/component=operator; if it was scaled down, kubectl --context run -n garden scale")
-	assert.NotContains(t, text(s), "pergola apply", "it would be in the way of the operator")
+	assert.NotContains(t, printedStatus(s), "pergola apply", "it would be in the way of the operator")
 	at := metav1.NewMicroTime(noon.Add(-time.Second))
 	_, err = leases.Create(testContext(t), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: lease}, Spec: coordinationv1.LeaseSpec{RenewTime: &at, HolderIdentity: ptr.To("operator")},
@@ -193,22 +193,24 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 		Suspension: &landscapev1alpha1.Suspension{Reason: "x", By: "alice"},
 	}, s.Object)
 	assert.False(t, s.Ready)
-	assert.Contains(t, text(s), "Landscape local: not ready\nSynced from Git by Landscape elsewhere/local: main@0a1b2c3d4e is applied\n  SUSPENDED by alice until pergola resume: x\n├─ ")
+	assert.Contains(t, printedStatus(s), "Landscape local: not ready\nSynced from Git by Landscape elsewhere/local: main@0a1b2c3d4e is applied\n  SUSPENDED by alice until pergola resume: x\n├─ ")
 
 	nobody := rest.CopyConfig(server.config)
 	nobody.Impersonate.UserName = "nobody"
 	s = status(nobody)
 	assert.Nil(t, s.Object)
 	assert.Contains(t, s.ObjectUnknown, "nobody")
-	assert.Contains(t, text(s), "  ? whether a Landscape of the runtime cluster is suspended or pinned is not known: ")
+	assert.Contains(t, printedStatus(s), "  ? whether a Landscape of the runtime cluster is suspended or pinned is not known: ")
 	assert.NotEmpty(t, s.Owners)
 }
 
-// TestStatusSaysWhatASeedHolds: deletions that gardenlets hold are also printed at the Seed.
-func TestStatusSaysWhatASeedHolds(t *testing.T) {
-	v := view{status: landscape.Status{Object: object(held(landscape.HeldCounts{Count: 4, ByCluster: map[string]int{"virtual": 1, "eu-1": 1, "eu-2": 2}}))}}
-	held := func(name string) []branch { return v.owner(landscape.OwnerStatus{Kind: "Seed", Name: name}).children }
-	assert.Equal(t, []branch{{text: "… 1 deletion or recreation is held on it for an approval: pergola history garden/local"}}, held("eu-1"))
-	assert.Equal(t, []branch{{text: "… 2 deletions and recreations are held on it for an approval: pergola history garden/local"}}, held("eu-2"))
+// TestStatusOfHeldDeletionsOnSeeds: deletions that gardenlets hold are also printed at the Seed.
+func TestStatusOfHeldDeletionsOnSeeds(t *testing.T) {
+	v := statusPrinter{status: landscape.Status{Object: healthyObject(withHeld(landscape.HeldCounts{Count: 4, ByCluster: map[string]int{"virtual": 1, "eu-1": 1, "eu-2": 2}}))}}
+	held := func(name string) []treeNode {
+		return v.ownerBranch(landscape.OwnerStatus{Kind: "Seed", Name: name}).children
+	}
+	assert.Equal(t, []treeNode{{text: "… 1 deletion or recreation is held on it for an approval: pergola history garden/local"}}, held("eu-1"))
+	assert.Equal(t, []treeNode{{text: "… 2 deletions and recreations are held on it for an approval: pergola history garden/local"}}, held("eu-2"))
 	assert.Empty(t, held("eu-3"))
 }

@@ -17,22 +17,23 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// spoil appends control characters and a line of a fake status to every text of a value.
-func spoil(v reflect.Value) {
+// injectControlCharacters appends control characters and a line of a fake status to every text of a
+// value.
+func injectControlCharacters(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			spoil(v.Elem())
+			injectControlCharacters(v.Elem())
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Field(i).CanSet() {
-				spoil(v.Field(i))
+				injectControlCharacters(v.Field(i))
 			}
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			spoil(v.Index(i))
+			injectControlCharacters(v.Index(i))
 		}
 	case reflect.String:
 		lookedUp := v.Type() == reflect.TypeFor[owner.BundleHealth]() || slices.Contains([]string{"", "-", "Seed", "one"}, v.String())
@@ -45,7 +46,7 @@ func spoil(v reflect.Value) {
 // TestStatusIsPrintable: text of a cluster can neither control the terminal nor add lines.
 func TestStatusIsPrintable(t *testing.T) {
 	statuses := func() []landscape.Status {
-		s := example()
+		s := exampleStatus()
 		s.Invalid, s.ObjectUnknown = "broken", "forbidden"
 		s.Owners[0].Reconciler = "pergola operator"
 		s.HandedOver = []change.HandedOver{{Path: "spec.replicas", By: "hpa"}}
@@ -54,15 +55,15 @@ func TestStatusIsPrintable(t *testing.T) {
 			FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0a1c", Message: "no", StartTime: metav1.NewTime(noon.Add(-time.Hour))}, Waits: landscape.PendingCauses{Dependencies: "a", Gardenlets: "b", Operations: "c"}}
 		waits, silent := s, s
 		waits.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Reason: "Other", Message: "why"}
-		silent.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Waits: landscape.PendingCauses{Operator: &landscape.StaleRole{Lease: "garden/x", Holder: "pod", LastRenewal: before(time.Hour)}}}
+		silent.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Waits: landscape.PendingCauses{Operator: &landscape.StaleRole{Lease: "garden/x", Holder: "pod", LastRenewal: timeBefore(time.Hour)}}}
 		return []landscape.Status{s, waits, silent}
 	}
 	for i, s := range statuses() {
 		spoiled := statuses()[i]
-		spoil(reflect.ValueOf(&spoiled).Elem())
+		injectControlCharacters(reflect.ValueOf(&spoiled).Elem())
 		require.NotEqual(t, s, spoiled)
-		got := text(spoiled)
+		got := printedStatus(spoiled)
 		assert.NotRegexp(t, "[\x1b\u009b\u202e]", got)
-		assert.Len(t, strings.Split(got, "\n"), len(strings.Split(text(s), "\n")), "no line is of others:\n%s", got)
+		assert.Len(t, strings.Split(got, "\n"), len(strings.Split(printedStatus(s), "\n")), "no line is of others:\n%s", got)
 	}
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// branch is a line of the tree with its children.
-type branch struct {
+// treeNode is a line of the tree with its children.
+type treeNode struct {
 	text     string
-	children []branch
+	children []treeNode
 }
 
-func (b branch) print(w io.Writer, indent string) {
+func (b treeNode) print(w io.Writer, indent string) {
 	for i, child := range b.children {
 		here, below := "├─ ", "│  "
 		if i == len(b.children)-1 {
@@ -38,36 +38,36 @@ func (b branch) print(w io.Writer, indent string) {
 
 // Print prints the tree and its age.
 func Print(w io.Writer, s landscape.Status, colored bool) {
-	v := view{status: s, colored: colored}
-	root := branch{}
+	v := statusPrinter{status: s, colored: colored}
+	root := treeNode{}
 	for _, o := range s.Owners {
-		root.children = append(root.children, v.owner(o))
+		root.children = append(root.children, v.ownerBranch(o))
 	}
-	root.children = append(root.children, v.undeclared()...)
-	root.children = append(root.children, v.handedOver()...)
-	fmt.Fprintf(w, "Landscape %s: %s\n", printable.Line(s.Landscape), v.word(s.Ready))
+	root.children = append(root.children, v.undeclaredBranches()...)
+	root.children = append(root.children, v.handedOverBranches()...)
+	fmt.Fprintf(w, "Landscape %s: %s\n", printable.Line(s.Landscape), v.readyText(s.Ready))
 	if s.Invalid != "" {
-		fmt.Fprintln(w, "  "+v.mark(gardencorev1beta1.ConditionFalse)+" "+oneLine(s.Invalid))
+		fmt.Fprintln(w, "  "+v.conditionMark(gardencorev1beta1.ConditionFalse)+" "+oneLine(s.Invalid))
 	}
-	v.object(w)
+	v.printObject(w)
 	root.print(w, "")
-	for _, line := range hints(s) {
+	for _, line := range reconcileHints(s) {
 		fmt.Fprintln(w, line)
 	}
 }
 
-// view prints one status.
-type view struct {
+// statusPrinter prints one status.
+type statusPrinter struct {
 	status  landscape.Status
 	colored bool
 }
 
-// undeclared lists objects that Git no longer declares.
-func (v view) undeclared() []branch {
+// undeclaredBranches lists objects that Git no longer declares.
+func (v statusPrinter) undeclaredBranches() []treeNode {
 	if len(v.status.Undeclared) == 0 {
 		return nil
 	}
-	out := branch{text: v.mark(gardencorev1beta1.ConditionProgressing) + " not in Git any more"}
+	out := treeNode{text: v.conditionMark(gardencorev1beta1.ConditionProgressing) + " not in Git any more"}
 	for _, u := range v.status.Undeclared {
 		text := fmt.Sprintf("%s on %s: ", u.Object, u.Cluster)
 		if u.HoldReason != "" {
@@ -75,93 +75,93 @@ func (v view) undeclared() []branch {
 		} else {
 			text += "the next apply deletes it, if the deletion gate lets it"
 		}
-		out.children = append(out.children, branch{text: printable.Line(text)})
+		out.children = append(out.children, treeNode{text: printable.Line(text)})
 	}
-	return []branch{out}
+	return []treeNode{out}
 }
 
-// handedOver lists fields whose values controllers own and Git declares.
-func (v view) handedOver() []branch {
+// handedOverBranches lists fields whose values controllers own and Git declares.
+func (v statusPrinter) handedOverBranches() []treeNode {
 	if len(v.status.HandedOver) == 0 {
 		return nil
 	}
-	out := branch{text: "= handed over to controllers, and left as they set it"}
+	out := treeNode{text: "= handed over to controllers, and left as they set it"}
 	for _, h := range v.status.HandedOver {
-		out.children = append(out.children, branch{text: oneLine(plan.HandedOverText(h))})
+		out.children = append(out.children, treeNode{text: oneLine(plan.HandedOverText(h))})
 	}
-	return []branch{out}
+	return []treeNode{out}
 }
 
-func (v view) owner(o landscape.OwnerStatus) branch {
+func (v statusPrinter) ownerBranch(o landscape.OwnerStatus) treeNode {
 	if o.Kind == "-" {
-		return branch{text: v.paint("✗ ", color.FgRed) + oneLine(o.Error)}
+		return treeNode{text: v.colorize("✗ ", color.FgRed) + oneLine(o.Error)}
 	}
 	name := o.Name
 	if o.Namespace != "" {
 		name = o.Namespace + "/" + o.Name
 	}
-	out := branch{text: printable.Line(fmt.Sprintf("%s %s on %s: ", o.Kind, name, o.Cluster)) + v.state(o)}
-	add := func(text string, children ...branch) {
-		out.children = append(out.children, branch{text: text, children: children})
+	out := treeNode{text: printable.Line(fmt.Sprintf("%s %s on %s: ", o.Kind, name, o.Cluster)) + v.stateText(o)}
+	add := func(text string, children ...treeNode) {
+		out.children = append(out.children, treeNode{text: text, children: children})
 	}
 	if o.Error != "" {
-		add(v.paint("✗ ", color.FgRed) + oneLine(o.Error))
+		add(v.colorize("✗ ", color.FgRed) + oneLine(o.Error))
 	}
 	for _, text := range o.Rotations {
-		add(v.mark(gardencorev1beta1.ConditionProgressing) + " " + oneLine(text))
+		add(v.conditionMark(gardencorev1beta1.ConditionProgressing) + " " + oneLine(text))
 	}
 	for _, c := range o.Conditions {
-		add(fmt.Sprintf("%s %-32s %s", v.mark(c.Status), printable.Line(string(c.Type)), oneLine(c.Message)))
+		add(fmt.Sprintf("%s %-32s %s", v.conditionMark(c.Status), printable.Line(string(c.Type)), oneLine(c.Message)))
 	}
 	if object := v.status.Object; object != nil && o.Kind == "Seed" && object.Held.ByCluster[o.Name] > 0 {
 		count := "1 deletion or recreation is"
 		if n := object.Held.ByCluster[o.Name]; n > 1 {
 			count = fmt.Sprintf("%d deletions and recreations are", n)
 		}
-		add(fmt.Sprintf("%s %s held on it for an approval: pergola history %s%s", v.mark(gardencorev1beta1.ConditionProgressing), count, printable.Line(object.Namespace+"/"+object.Name), v.status.RuntimeFlags))
+		add(fmt.Sprintf("%s %s held on it for an approval: pergola history %s%s", v.conditionMark(gardencorev1beta1.ConditionProgressing), count, printable.Line(object.Namespace+"/"+object.Name), v.status.RuntimeFlags))
 	}
 	if len(o.Bundles) > 0 {
-		add("bundles: "+bundleCounts(o.Bundles), v.bundles(o.Bundles)...)
+		add("bundles: "+bundleCounts(o.Bundles), v.bundleBranches(o.Bundles)...)
 	}
 	for _, shoot := range o.Shoots {
-		out.children = append(out.children, v.owner(shoot))
+		out.children = append(out.children, v.ownerBranch(shoot))
 	}
 	return out
 }
 
-// judged says when the state was determined.
-func (v view) judged(o landscape.OwnerStatus) string {
+// judgedText says when the state was determined.
+func (v statusPrinter) judgedText(o landscape.OwnerStatus) string {
 	switch {
 	case o.HealthCheckedAt == nil:
 		return ""
 	case v.status.Live && o.HealthCheckedAt.Equal(v.status.At):
 		return " now"
 	}
-	return " as of " + v.ago(*o.HealthCheckedAt)
+	return " as of " + v.ageText(*o.HealthCheckedAt)
 }
 
-// ago returns an age relative to the status; clock skew does not make it negative.
-func (v view) ago(at time.Time) string {
+// ageText returns an age relative to the status; clock skew does not make it negative.
+func (v statusPrinter) ageText(at time.Time) string {
 	return duration.HumanDuration(max(v.status.At.Sub(at), 0)) + " ago"
 }
 
-// state says whether an owner is ready, if known.
-func (v view) state(o landscape.OwnerStatus) string {
+// stateText says whether an owner is ready, if known.
+func (v statusPrinter) stateText(o landscape.OwnerStatus) string {
 	switch {
 	case o.Unreachable != "":
-		return v.paint("unknown", color.FgYellow) + printable.Line(fmt.Sprintf(", because cluster %s cannot be reached", o.Unreachable))
+		return v.colorize("unknown", color.FgYellow) + printable.Line(fmt.Sprintf(", because cluster %s cannot be reached", o.Unreachable))
 	case o.Missing.State:
-		return v.paint("unknown", color.FgYellow)
+		return v.colorize("unknown", color.FgYellow)
 	case o.LastOperation == nil:
-		return v.word(o.Ready) + v.judged(o) + ", never reconciled"
+		return v.readyText(o.Ready) + v.judgedText(o) + ", never reconciled"
 	}
-	return v.word(o.Ready) + v.judged(o) + v.operation(o.LastOperation)
+	return v.readyText(o.Ready) + v.judgedText(o) + v.operationText(o.LastOperation)
 }
 
-func (v view) operation(op *gardencorev1beta1.LastOperation) string {
+func (v statusPrinter) operationText(op *gardencorev1beta1.LastOperation) string {
 	text := fmt.Sprintf(", %s %s (%d%%)", op.Type, op.State, op.Progress)
 	if !op.LastUpdateTime.IsZero() {
-		text += " " + v.ago(op.LastUpdateTime.Time)
+		text += " " + v.ageText(op.LastUpdateTime.Time)
 	}
 	if op.State != gardencorev1beta1.LastOperationStateSucceeded {
 		text += ": " + oneLine(op.Description)
@@ -203,8 +203,8 @@ func bundleCounts(bundles []owner.BundleState) string {
 	return strings.Join(parts, "; ")
 }
 
-func (v view) bundles(bundles []owner.BundleState) []branch {
-	out := make([]branch, 0, len(bundles))
+func (v statusPrinter) bundleBranches(bundles []owner.BundleState) []treeNode {
+	out := make([]treeNode, 0, len(bundles))
 	width := 36
 	for _, b := range bundles {
 		width = max(width, len(printable.Line(b.Bundle)))
@@ -215,17 +215,17 @@ func (v view) bundles(bundles []owner.BundleState) []branch {
 		if b.Objects == 1 {
 			objects = "object"
 		}
-		text := fmt.Sprintf("%s %-*s %3d %-7s on %-8s %s", v.mark(stateWords[i].mark), width, printable.Line(b.Bundle), b.Objects, objects, printable.Line(b.Cluster), stateWords[i].word)
+		text := fmt.Sprintf("%s %-*s %3d %-7s on %-8s %s", v.conditionMark(stateWords[i].mark), width, printable.Line(b.Bundle), b.Objects, objects, printable.Line(b.Cluster), stateWords[i].word)
 		if b.Message != "" {
 			text += ": " + oneLine(b.Message)
 		}
-		out = append(out, branch{text: text})
+		out = append(out, treeNode{text: text})
 	}
 	return out
 }
 
-// hints name the processes that reconcile, or say how to start one.
-func hints(s landscape.Status) []string {
+// reconcileHints name the processes that reconcile, or say how to start one.
+func reconcileHints(s landscape.Status) []string {
 	keepers := map[string]bool{}
 	unkept := false
 	var collect func([]landscape.OwnerStatus)
@@ -263,26 +263,26 @@ func wholeLine(s string) string { return printable.Truncate(s, math.MaxInt) }
 
 func oneLine(s string) string { return printable.Truncate(s, 400) }
 
-func (v view) word(ready bool) string {
+func (v statusPrinter) readyText(ready bool) string {
 	if ready {
-		return v.paint("Ready", color.FgGreen)
+		return v.colorize("Ready", color.FgGreen)
 	}
-	return v.paint("not ready", color.FgRed)
+	return v.colorize("not ready", color.FgRed)
 }
 
-func (v view) mark(s gardencorev1beta1.ConditionStatus) string {
+func (v statusPrinter) conditionMark(s gardencorev1beta1.ConditionStatus) string {
 	switch s {
 	case gardencorev1beta1.ConditionTrue:
-		return v.paint("✓", color.FgGreen)
+		return v.colorize("✓", color.FgGreen)
 	case gardencorev1beta1.ConditionFalse:
-		return v.paint("✗", color.FgRed)
+		return v.colorize("✗", color.FgRed)
 	case gardencorev1beta1.ConditionProgressing:
-		return v.paint("…", color.FgYellow)
+		return v.colorize("…", color.FgYellow)
 	}
-	return v.paint("?", color.FgYellow)
+	return v.colorize("?", color.FgYellow)
 }
 
-func (v view) paint(s string, attr color.Attribute) string {
+func (v statusPrinter) colorize(s string, attr color.Attribute) string {
 	c := color.New(attr)
 	if v.colored {
 		c.EnableColor()

@@ -25,7 +25,7 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func before(d time.Duration) *time.Time {
+func timeBefore(d time.Duration) *time.Time {
 	at := noon.Add(-d)
 	return &at
 }
@@ -34,10 +34,10 @@ func succeeded(d time.Duration) *gardencorev1beta1.LastOperation {
 	return &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded", Progress: 100, LastUpdateTime: metav1.NewTime(noon.Add(-d))}
 }
 
-func example() landscape.Status {
+func exampleStatus() landscape.Status {
 	return landscape.Status{Landscape: "local", At: noon, Owners: []landscape.OwnerStatus{
 		{
-			Kind: "Garden", Name: "local", Cluster: "runtime", Ready: true, LastOperation: succeeded(time.Minute), HealthCheckedAt: before(12 * time.Second), Missing: landscape.OwnerMissing{Reconciler: true},
+			Kind: "Garden", Name: "local", Cluster: "runtime", Ready: true, LastOperation: succeeded(time.Minute), HealthCheckedAt: timeBefore(12 * time.Second), Missing: landscape.OwnerMissing{Reconciler: true},
 			Rotations:  []string{"rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete"},
 			Conditions: []gardencorev1beta1.Condition{{Type: "RuntimeComponentsHealthy", Status: "True", Message: "fine"}, {Type: "VirtualComponentsHealthy", Status: "Unknown", Message: "who\nknows"}},
 			Bundles: []owner.BundleState{
@@ -62,7 +62,7 @@ func example() landscape.Status {
 	}}
 }
 
-func text(s landscape.Status) string {
+func printedStatus(s landscape.Status) string {
 	var b bytes.Buffer
 	Print(&b, s, false)
 	return b.String()
@@ -89,7 +89,7 @@ func TestPrint(t *testing.T) {
 └─ … not in Git any more
    ├─ Shoot a/e on virtual: kept: its file is gone
    └─ Quota a/f on virtual: the next apply deletes it, if the deletion gate lets it
-`+"Nobody reconciles it: conditions are those of the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.\n", text(example()))
+`+"Nobody reconciles it: conditions are those of the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.\n", printedStatus(exampleStatus()))
 }
 
 // TestStatusOfClustersThatDoNotAnswer: the state of an owner is unknown, not "never reconciled", if
@@ -105,7 +105,7 @@ func TestStatusOfClustersThatDoNotAnswer(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	for _, o := range []landscape.StatusOptions{{}, {Live: true, Components: true}} {
-		s := text(c.Status(testContext(t), o))
+		s := printedStatus(c.Status(testContext(t), o))
 		for owner, cluster := range map[string]string{"Garden local on runtime": landscape.Runtime, "Seed local on local": landscape.Virtual, "Shoot garden-local/local on local": landscape.Virtual} {
 			assert.Contains(t, s, fmt.Sprintf("%s: unknown, because cluster %s cannot be reached\n", owner, cluster))
 			assert.Contains(t, s, fmt.Sprintf("✗ cluster %s at https://127.0.0.1:1 does not answer: dial tcp 127.0.0.1:1: connect: connection refused (check that the API server runs", cluster))
@@ -123,7 +123,7 @@ func TestStatusBeforeTheFirstApply(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	for _, o := range []landscape.StatusOptions{{}, {Live: true, Components: true}} {
-		s := text(c.Status(testContext(t), o))
+		s := printedStatus(c.Status(testContext(t), o))
 		assert.Contains(t, s, "Seed local on local: not ready, never reconciled\n   ├─ ✗ it is not on cluster virtual, because what Git declares was not applied there yet (run pergola apply)\n")
 		assert.Contains(t, s, "Garden local on runtime: not ready, never reconciled\n")
 		assert.NotContains(t, s, " : ")
@@ -132,22 +132,22 @@ func TestStatusBeforeTheFirstApply(t *testing.T) {
 }
 
 func TestStatusSaysWhoReconciles(t *testing.T) {
-	s := example()
+	s := exampleStatus()
 	s.Live, s.Owners[0].HealthCheckedAt = true, &noon
-	assert.Contains(t, text(s), "Garden local on runtime: Ready now, ")
-	assert.Contains(t, text(s), "\nConditions are judged now; nothing was written.\n")
-	assert.NotContains(t, text(s), "Nobody")
+	assert.Contains(t, printedStatus(s), "Garden local on runtime: Ready now, ")
+	assert.Contains(t, printedStatus(s), "\nConditions are judged now; nothing was written.\n")
+	assert.NotContains(t, printedStatus(s), "Nobody")
 
-	s = example()
+	s = exampleStatus()
 	s.Owners[0].Reconciler, s.Owners[0].Missing.Reconciler = "laptop_7", false
-	assert.Contains(t, text(s), "\nlaptop_7 reconciles it.\nNobody reconciles the others: ")
+	assert.Contains(t, printedStatus(s), "\nlaptop_7 reconciles it.\nNobody reconciles the others: ")
 	s.Owners[1].Missing.Reconciler, s.Owners[1].Shoots[0].Missing.Reconciler, s.Owners[1].Shoots[1].Missing.Reconciler, s.Owners[1].Shoots[2].Missing.Reconciler = false, false, false, false
-	assert.NotContains(t, text(s), "Nobody", "what is not known, or ourselves, is not claimed")
+	assert.NotContains(t, printedStatus(s), "Nobody", "what is not known, or ourselves, is not claimed")
 }
 
-// TestPrintOfFilesThatAreNotValid: with invalid files nothing can be judged, so no hint mentions
+// TestPrintOfInvalidFiles: with invalid files nothing can be judged, so no hint mentions
 // --live.
-func TestPrintOfFilesThatAreNotValid(t *testing.T) {
+func TestPrintOfInvalidFiles(t *testing.T) {
 	s := landscape.Status{Landscape: "local", At: noon, Invalid: "its files are not valid", Owners: []landscape.OwnerStatus{
 		{Kind: "Shoot", Namespace: "garden-a", Name: "b", Cluster: "far", Missing: landscape.OwnerMissing{Reconciler: true}},
 		{Kind: "-", Name: "-", Error: "seed far: no access to cluster far"},
@@ -157,11 +157,11 @@ func TestPrintOfFilesThatAreNotValid(t *testing.T) {
 ├─ Shoot garden-a/b on far: not ready, never reconciled
 └─ ✗ seed far: no access to cluster far
 Nobody reconciles what has no name here: its conditions are those of the last run.
-`, text(s))
+`, printedStatus(s))
 }
 
-func TestPrintOfWhatIsHandedOver(t *testing.T) {
+func TestPrintOfHandedOverFields(t *testing.T) {
 	field := change.HandedOver{Cluster: "virtual", Object: change.Ref{Kind: "Shoot", Namespace: "a", Name: "b"}, Path: "spec.seedName", Live: "one", By: "gardener-scheduler", Why: "it is bound"}
 	s := landscape.Status{Landscape: "local", At: noon, Live: true, HandedOver: []change.HandedOver{field}}
-	assert.Equal(t, "Landscape local: not ready\n└─ = handed over to controllers, and left as they set it\n   └─ "+plan.HandedOverText(field)+"\nConditions are judged now; nothing was written.\n", text(s))
+	assert.Equal(t, "Landscape local: not ready\n└─ = handed over to controllers, and left as they set it\n   └─ "+plan.HandedOverText(field)+"\nConditions are judged now; nothing was written.\n", printedStatus(s))
 }

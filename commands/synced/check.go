@@ -22,38 +22,38 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// rule is the rule of findings about Landscape objects.
-const rule = "landscape/sync"
+// ruleSync is the rule of findings about Landscape objects.
+const ruleSync = "landscape/sync"
 
 // Check returns findings about a Landscape object that an operator cannot sync or that has
 // unintended settings. Other objects have no findings.
 func Check(d *landscapes.Declaration) []schemas.Violation {
-	c := &check{d: d}
+	c := &checker{declaration: d}
 	c.run()
-	return c.found
+	return c.findings
 }
 
-// check checks one object.
-type check struct {
-	d     *landscapes.Declaration
-	found []schemas.Violation
+// checker checks one object.
+type checker struct {
+	declaration *landscapes.Declaration
+	findings    []schemas.Violation
 }
 
-func (c *check) run() {
-	if c.d.GroupVersionKind() != landscapev1alpha1.SchemeGroupVersion.WithKind("Landscape") {
+func (c *checker) run() {
+	if c.declaration.GroupVersionKind() != landscapev1alpha1.SchemeGroupVersion.WithKind("Landscape") {
 		return // not parsed
 	}
 	object := &landscapev1alpha1.Landscape{}
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(c.d.Object().Object, object) != nil {
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(c.declaration.Object().Object, object) != nil {
 		return // the schema reports the wrong form
 	}
 	spec := &object.Spec
 	for i, dependency := range spec.DependsOn {
 		if dependency.Name == object.Name && object.Name != "" {
-			c.fail(fmt.Sprintf("spec.dependsOn[%d].name", i), "is the Landscape itself, which would wait for itself for ever; remove the entry")
+			c.addError(fmt.Sprintf("spec.dependsOn[%d].name", i), "is the Landscape itself, which would wait for itself for ever; remove the entry")
 		}
 	}
-	if spec.Source == nil || !anySource.MatchString(spec.Source.URL) {
+	if spec.Source == nil || !sourceForm.MatchString(spec.Source.URL) {
 		return // a landscape.yaml, which has only settings
 	}
 	for _, at := range []struct {
@@ -67,68 +67,68 @@ func (c *check) run() {
 		{"spec.source.timeout", spec.Source.Timeout, time.Second},
 	} {
 		if at.is != nil && at.is.Duration < at.least {
-			c.warn(at.field, fmt.Sprintf("%s is less than %s, for which hardly any server is made; write a time such as 1m", at.is.Duration, at.least))
+			c.addWarning(at.field, fmt.Sprintf("%s is less than %s, for which hardly any server is made; write a time such as 1m", at.is.Duration, at.least))
 		}
 	}
-	c.source(spec.Source)
-	c.notifications(spec)
+	c.checkSource(spec.Source)
+	c.checkNotifications(spec)
 }
 
 // The schema enforces these forms and reports values without them.
 var (
-	anySource = regexp.MustCompile(`^(https?|ssh|file|oci)://.+$`)
-	anyCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})?$`)
-	anyDigest = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
+	sourceForm = regexp.MustCompile(`^(https?|ssh|file|oci)://.+$`)
+	commitForm = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})?$`)
+	digestForm = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
 )
 
-func (c *check) fail(field, message string) {
-	place := c.d.Position(field)
-	c.found = append(c.found, schemas.Violation{
-		Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: c.d.GroupVersionKind().Kind, Namespace: c.d.Namespace(), Name: c.d.Name(),
-		Field: field, Type: schemas.TypeInvalid, Rule: rule, Message: message,
+func (c *checker) addError(field, message string) {
+	place := c.declaration.Position(field)
+	c.findings = append(c.findings, schemas.Violation{
+		Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: c.declaration.GroupVersionKind().Kind, Namespace: c.declaration.Namespace(), Name: c.declaration.Name(),
+		Field: field, Type: schemas.TypeInvalid, Rule: ruleSync, Message: message,
 	})
 }
 
-func (c *check) warn(field, message string) {
-	c.fail(field, message)
-	c.found[len(c.found)-1].Severity = schemas.SeverityWarning
+func (c *checker) addWarning(field, message string) {
+	c.addError(field, message)
+	c.findings[len(c.findings)-1].Severity = schemas.SeverityWarning
 }
 
-// source checks spec.source.
-func (c *check) source(from *landscapev1alpha1.Source) {
+// checkSource checks spec.source.
+func (c *checker) checkSource(from *landscapev1alpha1.Source) {
 	field, err := sourceFault(from)
 	if err != nil {
 		message := err.Error()
 		if rest, named := strings.CutPrefix(message, strings.TrimPrefix(field, "spec.source.")+" "); named {
 			message = rest
 		}
-		c.fail(field, message)
+		c.addError(field, message)
 		if location, err := url.Parse(from.URL); field == "spec.source.url" && (err != nil || location.User != nil && location.Scheme != "ssh") {
-			c.d.HideLine(&c.found[len(c.found)-1])
+			c.declaration.HideLine(&c.findings[len(c.findings)-1])
 		}
 	}
 	if location, err := url.Parse(from.URL); err == nil && forgePage.MatchString(location.Path) && strings.HasPrefix(from.URL, "http") {
-		c.warn("spec.source.url", "looks like the page of a folder on a forge, which is no repository; give the url that git clone takes, the branch in ref.branch, and the folder in path")
+		c.addWarning("spec.source.url", "looks like the page of a folder on a forge, which is no repository; give the url that git clone takes, the branch in ref.branch, and the folder in path")
 	}
 	switch clean := strings.TrimPrefix(path.Join("/", from.Path), "/"); {
 	case path.Base(clean) == "landscape.yaml":
-		c.fail("spec.source.path", "names a file; give the folder that has "+"landscape.yaml")
+		c.addError("spec.source.path", "names a file; give the folder that has "+"landscape.yaml")
 	case path.IsAbs(from.Path) || slices.Contains(strings.Split(from.Path, "/"), ".."):
-		c.warn("spec.source.path", fmt.Sprintf("is a folder within the repository, and is read as %q; write it so", clean))
+		c.addWarning("spec.source.path", fmt.Sprintf("is a folder within the repository, and is read as %q; write it so", clean))
 	}
 	if ref := from.Ref; ref != nil {
-		c.reference(*ref)
+		c.checkReference(*ref)
 	}
 }
 
 // forgePage matches URLs of a folder or file on GitHub, GitLab, Gitea and Bitbucket.
 var forgePage = regexp.MustCompile(`^/[^/]+/.+?(/-)?/(tree|blob|src/branch|src/tag|src/commit)/[^/]+`)
 
-func (c *check) reference(ref landscapev1alpha1.Reference) {
+func (c *checker) checkReference(ref landscapev1alpha1.Reference) {
 	const field = "spec.source.ref"
 	ignored := func(name, value, other string) {
 		if value != "" {
-			c.warn(field+"."+name, fmt.Sprintf("has no effect beside %s, which counts alone; remove one of them", other))
+			c.addWarning(field+"."+name, fmt.Sprintf("has no effect beside %s, which counts alone; remove one of them", other))
 		}
 	}
 	switch {
@@ -141,15 +141,15 @@ func (c *check) reference(ref landscapev1alpha1.Reference) {
 		ignored("branch", ref.Branch, "tag")
 	}
 	if isEmptyRange(ref.SemVer) {
-		c.fail(field+".semver", "no version is in the range, so that no tag is ever found; write it like \">=1.2.0 <2\"")
+		c.addError(field+".semver", "no version is in the range, so that no tag is ever found; write it like \">=1.2.0 <2\"")
 	}
 	if name, isRemote := strings.CutPrefix(ref.Branch, "origin/"); isRemote {
-		c.warn(field+".branch", fmt.Sprintf("is how clones name branch %s of the repository; write %s", name, name))
+		c.addWarning(field+".branch", fmt.Sprintf("is how clones name branch %s of the repository; write %s", name, name))
 	}
 }
 
-// aVersion matches a version in a range; parts may be omitted.
-var aVersion = regexp.MustCompile(`\d+(\.\d+)*(-[0-9A-Za-z.-]+)?`)
+// rangeVersion matches a version in a range; parts may be omitted.
+var rangeVersion = regexp.MustCompile(`\d+(\.\d+)*(-[0-9A-Za-z.-]+)?`)
 
 // isEmptyRange reports whether no version matches. If one does, a version at or next to an end of
 // the range matches.
@@ -162,7 +162,7 @@ func isEmptyRange(text string) bool {
 		return false // the source reports the error
 	}
 	tried := []semver.Version{*semver.New(0, 0, 0, "", ""), *semver.New(99_999, 0, 0, "", "")}
-	for _, end := range aVersion.FindAllString(text, -1) {
+	for _, end := range rangeVersion.FindAllString(text, -1) {
 		v, err := semver.NewVersion(end)
 		if err != nil {
 			return false
@@ -174,20 +174,20 @@ func isEmptyRange(text string) bool {
 	return !slices.ContainsFunc(tried, func(v semver.Version) bool { return constraint.Check(&v) })
 }
 
-// standIn is a public key that replaces those in the cluster.
-const standIn = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f stand-in\n"
+// placeholderKey is a public key that replaces those in the cluster.
+const placeholderKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f stand-in\n"
 
 // sourceFault returns why the operator cannot open a source, and the field that causes it.
 func sourceFault(from *landscapev1alpha1.Source) (string, error) {
 	options := source.Options{URL: from.URL, Submodules: from.Submodules, Insecure: from.Insecure}
 	if from.Ref != nil {
 		options.Ref = *from.Ref
-		if !anyCommit.MatchString(options.Ref.Commit) || !anyDigest.MatchString(options.Ref.Digest) {
+		if !commitForm.MatchString(options.Ref.Commit) || !digestForm.MatchString(options.Ref.Digest) {
 			return "", nil
 		}
 	}
 	if v := from.Verify; v != nil {
-		options.Verify = &source.Verify{Mode: v.Mode, Keys: map[string][]byte{"key": []byte(standIn)}}
+		options.Verify = &source.Verify{Mode: v.Mode, Keys: map[string][]byte{"key": []byte(placeholderKey)}}
 		if !slices.Contains([]landscapev1alpha1.VerificationMode{"", landscapev1alpha1.VerifyHEAD, landscapev1alpha1.VerifyTag, landscapev1alpha1.VerifyTagAndHEAD}, v.Mode) {
 			return "", nil
 		}
@@ -230,37 +230,37 @@ func sourceFault(from *landscapev1alpha1.Source) (string, error) {
 	return "spec.source.url", err
 }
 
-// notifications checks the receivers of notifications.
-func (c *check) notifications(spec *landscapev1alpha1.LandscapeSpec) {
+// checkNotifications checks the receivers of notifications.
+func (c *checker) checkNotifications(spec *landscapev1alpha1.LandscapeSpec) {
 	for i, n := range spec.Notifications {
 		field := fmt.Sprintf("spec.notifications[%d]", i)
 		switch n.Type {
 		case landscapev1alpha1.NotifyCommitStatus:
 			// The CRD rejects it, too, as it does a webhook without url.
 			if n.Provider == "" {
-				c.fail(field+".provider", "must be set for a commit status: github, gitlab, gitea or forgejo")
+				c.addError(field+".provider", "must be set for a commit status: github, gitlab, gitea or forgejo")
 			}
 			token := func(string) (map[string][]byte, error) { return map[string][]byte{"token": []byte("stand-in")}, nil }
 			_, errs := notification.Destinations(spec.Source.URL, spec.Notifications[i:i+1], token)
 			for _, err := range errs {
-				c.fail(field, err.Error())
+				c.addError(field, err.Error())
 			}
 		case landscapev1alpha1.NotifyWebhook:
 			if n.URL == "" {
-				c.fail(field+".url", "must be set for a webhook, such as https://chat.example.org/hook")
+				c.addError(field+".url", "must be set for a webhook, such as https://chat.example.org/hook")
 			}
 			if n.Provider != "" {
-				c.warn(field+".provider", "has no effect on a webhook; remove it, or write type: commitStatus")
+				c.addWarning(field+".provider", "has no effect on a webhook; remove it, or write type: commitStatus")
 			}
-			if isPlain(n.URL) {
-				c.warn(field+".url", "is plain HTTP, so that others on the way can read and change what is told; use https")
+			if isPlainHTTP(n.URL) {
+				c.addWarning(field+".url", "is plain HTTP, so that others on the way can read and change what is told; use https")
 			}
 		}
 	}
 }
 
-// isPlain reports whether an address uses plain HTTP outside the cluster and the machine.
-func isPlain(address string) bool {
+// isPlainHTTP reports whether an address uses plain HTTP outside the cluster and the machine.
+func isPlainHTTP(address string) bool {
 	at, err := url.Parse(address)
 	if err != nil || at.Scheme != "http" {
 		return false

@@ -10,9 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// TestSyncedLandscapes: Landscape objects are checked before they are applied. The texts begin at
+// TestCheck: Landscape objects are checked before they are applied. The texts begin at
 // `source:` in the spec.
-func TestSyncedLandscapes(t *testing.T) {
+func TestCheck(t *testing.T) {
 	const (
 		git  = "  source:\n    url: https://git.example.org/landscapes.git\n"
 		oci  = "  source:\n    url: oci://registry.example.org/landscapes\n"

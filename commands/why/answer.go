@@ -10,8 +10,8 @@ import (
 
 // Answer is the result for one object or field on one cluster.
 type Answer struct {
-	// Asked is inlined in JSON.
-	Asked Asked `json:"-"`
+	// Subject is inlined in JSON.
+	Subject Subject `json:"-"`
 	// Value in Git; nil if Git does not declare the field.
 	Value *Value `json:"value,omitempty"`
 	// Owner, Component and Bundle of a rendered object, "" for a declared one.
@@ -27,21 +27,21 @@ type Answer struct {
 	// Manager is the field manager that applies the object.
 	Manager string `json:"manager"`
 
-	// Written are the places that write the field: the declaration, or template and overlays. The
+	// WrittenAt are the places that write the field: the declaration, or template and overlays. The
 	// last one takes effect.
-	Written []Place `json:"written,omitempty"`
-	// From are the fields that determine the value.
-	From []Source `json:"from,omitempty"`
+	WrittenAt []Place `json:"written,omitempty"`
+	// DerivedFrom are the fields that determine the value.
+	DerivedFrom []SourceField `json:"from,omitempty"`
 	// Image is set if the value contains an image of the catalogue.
 	Image *Image `json:"image,omitempty"`
 	// Live is the state in the cluster; nil if it was not read.
-	Live *Live `json:"live,omitempty"`
+	Live *LiveState `json:"live,omitempty"`
 	// Notes have missing information and hints.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Asked is the object, and its field, of an answer.
-type Asked struct {
+// Subject is the object, and its field, of an answer.
+type Subject struct {
 	Landscape string     `json:"landscape"`
 	Cluster   string     `json:"cluster"`
 	Object    change.Ref `json:"object"`
@@ -53,9 +53,9 @@ type Asked struct {
 func (a Answer) MarshalJSON() ([]byte, error) {
 	type fields Answer // without MarshalJSON
 	return printable.JSON(struct {
-		Asked
+		Subject
 		fields
-	}{a.Asked, fields(a)})
+	}{a.Subject, fields(a)})
 }
 
 // Value of a field. Secret values are omitted.
@@ -67,13 +67,13 @@ type Value struct {
 // Place is a position in a file.
 type Place struct {
 	// The kind of place: declaration, template, overlay, image vector, settings or facts.
-	What string `json:"what"`
+	Kind string `json:"what"`
 	File string `json:"file"`
 	// Line and Column are 0 if unknown.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
-	// Exact: the line writes this field, not a field around it.
-	Exact bool `json:"exact"`
+	// IsExact: the line writes this field, not a field around it.
+	IsExact bool `json:"exact"`
 	// Layer of the landscape, "" for the landscape itself.
 	Layer string `json:"layer,omitempty"`
 	// Text of the line in templates and overlays.
@@ -82,8 +82,8 @@ type Place struct {
 	Change *blame.Answer `json:"change,omitempty"`
 }
 
-// Source is a field of a declaration, the settings or the facts.
-type Source struct {
+// SourceField is a field of a declaration, the settings or the facts.
+type SourceField struct {
 	// Object is the declaration, such as "Garden local".
 	Object string `json:"object"`
 	Field  string `json:"field"`
@@ -103,32 +103,32 @@ type Image struct {
 
 // Verdicts on a field in a cluster.
 const (
-	// Missing object or field.
-	Missing = "missing"
-	// Same value as in Git.
-	Same = "same"
-	// Differs although we own the field: drift, or a revision that is not applied yet.
-	Differs = "differs"
-	// Others own the field with another value.
-	Others = "others"
-	// HandedOver: a controller owns the value now.
-	HandedOver = "handedOver"
-	// Undeclared: Git does not declare the field.
-	Undeclared = "undeclared"
-	// Unknown: Git's value depends on facts that only the cluster has.
-	Unknown = "unknown"
-	// Unreachable cluster, see the message.
-	Unreachable = "unreachable"
+	// VerdictMissing object or field.
+	VerdictMissing = "missing"
+	// VerdictSame value as in Git.
+	VerdictSame = "same"
+	// VerdictDiffers although we own the field: drift, or a revision that is not applied yet.
+	VerdictDiffers = "differs"
+	// VerdictOthers own the field with another value.
+	VerdictOthers = "others"
+	// VerdictHandedOver: a controller owns the value now.
+	VerdictHandedOver = "handedOver"
+	// VerdictUndeclared: Git does not declare the field.
+	VerdictUndeclared = "undeclared"
+	// VerdictUnknown: Git's value depends on facts that only the cluster has.
+	VerdictUnknown = "unknown"
+	// VerdictUnreachable cluster, see the message.
+	VerdictUnreachable = "unreachable"
 )
 
-// Live is the state in a cluster.
-type Live struct {
+// LiveState is the state in a cluster.
+type LiveState struct {
 	Verdict string `json:"verdict"`
 	Message string `json:"message"`
 	Value   *Value `json:"value,omitempty"`
 	// Managers own the field or fields in it.
 	Managers []Manager `json:"managers,omitempty"`
-	// HandedOver are the declared fields at or below the path that controllers own.
+	// VerdictHandedOver are the declared fields at or below the path that controllers own.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 	// Origin is the owner in the object's annotation.
 	Origin string `json:"origin,omitempty"`
@@ -139,8 +139,8 @@ type Manager struct {
 	Name      string     `json:"name"`
 	Operation string     `json:"operation"`
 	Time      *time.Time `json:"time,omitempty"`
-	// Part: it owns fields inside the field only.
-	Part bool `json:"part,omitempty"`
-	// Ours: it is a manager of Pergola.
-	Ours bool `json:"ours,omitempty"`
+	// IsPart: it owns fields inside the field only.
+	IsPart bool `json:"part,omitempty"`
+	// IsOurs: it is a manager of Pergola.
+	IsOurs bool `json:"ours,omitempty"`
 }

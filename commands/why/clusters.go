@@ -27,12 +27,12 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Reading reads an object of a cluster; nil if the object or its kind does not exist.
-type Reading func(ctx context.Context, cluster string, ref change.Ref) (*unstructured.Unstructured, error)
+// ObjectReader reads an object of a cluster; nil if the object or its kind does not exist.
+type ObjectReader func(ctx context.Context, cluster string, ref change.Ref) (*unstructured.Unstructured, error)
 
-// Clusters returns the reachable clusters of a landscape in the order of names, with the Shoots in
-// them. Connections are opened on demand.
-func Clusters(l *landscapes.Landscape, names []string, configs map[string]*rest.Config) ([]string, Reading, error) {
+// ReachableClusters returns the reachable clusters of a landscape in the order of names, with the
+// Shoots in them. Connections are opened on demand.
+func ReachableClusters(l *landscapes.Landscape, names []string, configs map[string]*rest.Config) ([]string, ObjectReader, error) {
 	reachable := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return configs[name] == nil })
 	shoots, err := render.SeedsOfShoots(l)
 	if err != nil {
@@ -56,7 +56,7 @@ func Clusters(l *landscapes.Landscape, names []string, configs map[string]*rest.
 			}
 			config = target
 		}
-		object, err := get(ctx, cluster, config, ref)
+		object, err := getObject(ctx, cluster, config, ref)
 		if err != nil {
 			return nil, fmt.Errorf("read %s on cluster %s: %w", ref, cluster, err)
 		}
@@ -83,8 +83,8 @@ func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owne
 	return owner.ShootAccess(ctx, owner.Owner{Input: inputs[i], Local: local})
 }
 
-// get reads an object; nil if the object or its kind does not exist.
-func get(ctx context.Context, cluster string, config *rest.Config, ref change.Ref) (*unstructured.Unstructured, error) {
+// getObject reads an object; nil if the object or its kind does not exist.
+func getObject(ctx context.Context, cluster string, config *rest.Config, ref change.Ref) (*unstructured.Unstructured, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 20 * time.Second
 	apply.ReportUnreachable(config, cluster)

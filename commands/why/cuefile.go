@@ -119,7 +119,7 @@ func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePla
 		return best
 	}
 	deeper := func(node ast.Node) {
-		if found := r.descend(file, node, list, best, hops-1); better(found, best) {
+		if found := r.descend(file, node, list, best, hops-1); isBetterPlace(found, best) {
 			best = found
 		}
 	}
@@ -131,8 +131,8 @@ func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePla
 				if list[0].isItem() || labelOf(e) != list[0].key {
 					continue
 				}
-				here := at(file, e.Label.Pos(), best.depth+1)
-				if found := r.descend(file, e.Value, list[1:], here, hops); better(found, best) {
+				here := cuePlaceAt(file, e.Label.Pos(), best.depth+1)
+				if found := r.descend(file, e.Value, list[1:], here, hops); isBetterPlace(found, best) {
 					best = found
 				}
 			case *ast.EmbedDecl:
@@ -142,7 +142,7 @@ func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePla
 			}
 		}
 	case *ast.ListLit:
-		best = r.items(file, v, list, best, hops)
+		best = r.findItem(file, v, list, best, hops)
 	case *ast.BinaryExpr:
 		deeper(v.X)
 		deeper(v.Y)
@@ -159,8 +159,8 @@ func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePla
 			deeper(argument)
 		}
 	case *ast.Ident, *ast.SelectorExpr:
-		for _, target := range r.resolve(file, v) {
-			if found := r.descend(target.file, target.value, list, best, hops-1); better(found, best) {
+		for _, target := range r.resolveReference(file, v) {
+			if found := r.descend(target.file, target.value, list, best, hops-1); isBetterPlace(found, best) {
 				best = found
 			}
 		}
@@ -168,33 +168,33 @@ func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePla
 	return best
 }
 
-// items finds an item of a list by its name, also in expressions that result in items.
-func (r *cueReader) items(file string, v *ast.ListLit, list steps, best cuePlace, hops int) cuePlace {
+// findItem finds an item of a list by its name, also in expressions that result in items.
+func (r *cueReader) findItem(file string, v *ast.ListLit, list steps, best cuePlace, hops int) cuePlace {
 	for _, e := range v.Elts {
 		rest := list
 		here := best
 		if s, ok := e.(*ast.StructLit); ok && list[0].isItem() {
-			if !r.names(s, list[0]) {
+			if !r.isNamedItem(s, list[0]) {
 				continue
 			}
-			rest, here = list[1:], at(file, s.Pos(), best.depth+1)
+			rest, here = list[1:], cuePlaceAt(file, s.Pos(), best.depth+1)
 		} else if list[0].isItem() && list[0].name == "" {
 			continue // items without names cannot be distinguished
 		}
 		if c, ok := e.(*ast.Comprehension); ok {
-			if s, ok := c.Value.(*ast.StructLit); ok && list[0].isItem() && r.names(s, list[0]) {
-				rest, here = list[1:], at(file, s.Pos(), best.depth+1)
+			if s, ok := c.Value.(*ast.StructLit); ok && list[0].isItem() && r.isNamedItem(s, list[0]) {
+				rest, here = list[1:], cuePlaceAt(file, s.Pos(), best.depth+1)
 			}
 		}
-		if found := r.descend(file, e, rest, here, hops-1); better(found, best) {
+		if found := r.descend(file, e, rest, here, hops-1); isBetterPlace(found, best) {
 			best = found
 		}
 	}
 	return best
 }
 
-// names reports whether a struct is the item of a step.
-func (r *cueReader) names(s *ast.StructLit, item step) bool {
+// isNamedItem reports whether a struct is the item of a step.
+func (r *cueReader) isNamedItem(s *ast.StructLit, item step) bool {
 	for _, field := range fieldsOf(s) {
 		if lit, ok := field.Value.(*ast.BasicLit); ok && labelOf(field) == item.name {
 			text := lit.Value
@@ -207,81 +207,81 @@ func (r *cueReader) names(s *ast.StructLit, item step) bool {
 	return false
 }
 
-func better(a, b cuePlace) bool {
+func isBetterPlace(a, b cuePlace) bool {
 	return a.depth > b.depth || a.depth == b.depth && a.exact && !b.exact
 }
 
-func at(file string, pos token.Pos, depth int) cuePlace {
+func cuePlaceAt(file string, pos token.Pos, depth int) cuePlace {
 	return cuePlace{file: file, line: pos.Line(), column: pos.Column(), depth: depth}
 }
 
-// target is the target of a reference.
-type target struct {
+// cueTarget is the target of a reference.
+type cueTarget struct {
 	file  string
 	value ast.Node
 }
 
-// resolve finds the target of a name: an enclosing field of its file, or a top-level field of its
-// package or of another one.
-func (r *cueReader) resolve(file string, reference ast.Node) []target {
+// resolveReference finds the target of a name: an enclosing field of its file, or a top-level field
+// of its package or of another one.
+func (r *cueReader) resolveReference(file string, reference ast.Node) []cueTarget {
 	switch v := reference.(type) {
 	case *ast.Ident:
-		if out := around(r.parse(file), v); len(out) > 0 {
+		if out := enclosingFields(r.parse(file), v); len(out) > 0 {
 			for i := range out {
 				out[i].file = file
 			}
 			return out
 		}
-		return r.top(r.packageOf(file), v.Name)
+		return r.topLevelFields(r.packageOf(file), v.Name)
 	case *ast.SelectorExpr:
 		name := labelOf(&ast.Field{Label: v.Sel})
 		if base, ok := v.X.(*ast.Ident); ok {
-			if dir, imported := r.imported(file, base.Name); imported {
-				return r.top(r.filesIn(dir), name)
+			if dir, imported := r.importedFolder(file, base.Name); imported {
+				return r.topLevelFields(r.filesIn(dir), name)
 			}
 		}
-		var out []target
-		for _, base := range r.resolve(file, v.X) {
-			out = append(out, r.member(base, name, maxHops)...)
+		var out []cueTarget
+		for _, base := range r.resolveReference(file, v.X) {
+			out = append(out, r.memberFields(base, name, maxHops)...)
 		}
 		return out
 	}
 	return nil
 }
 
-// member returns the fields of this name in a target.
-func (r *cueReader) member(in target, name string, hops int) []target {
+// memberFields returns the fields of this name in a target.
+func (r *cueReader) memberFields(in cueTarget, name string, hops int) []cueTarget {
 	if hops == 0 {
 		return nil
 	}
-	var out []target
+	var out []cueTarget
 	switch v := in.value.(type) {
 	case *ast.StructLit:
 		for _, e := range v.Elts {
 			switch e := e.(type) {
 			case *ast.Field:
 				if labelOf(e) == name {
-					out = append(out, target{in.file, e.Value})
+					out = append(out, cueTarget{in.file, e.Value})
 				}
 			case *ast.EmbedDecl:
-				out = append(out, r.member(target{in.file, e.Expr}, name, hops-1)...)
+				out = append(out, r.memberFields(cueTarget{in.file, e.Expr}, name, hops-1)...)
 			}
 		}
 	case *ast.BinaryExpr:
-		out = append(r.member(target{in.file, v.X}, name, hops-1), r.member(target{in.file, v.Y}, name, hops-1)...)
+		out = append(r.memberFields(cueTarget{in.file, v.X}, name, hops-1), r.memberFields(cueTarget{in.file, v.Y}, name, hops-1)...)
 	case *ast.ParenExpr:
-		out = r.member(target{in.file, v.X}, name, hops-1)
+		out = r.memberFields(cueTarget{in.file, v.X}, name, hops-1)
 	case *ast.Ident, *ast.SelectorExpr:
-		for _, base := range r.resolve(in.file, v) {
-			out = append(out, r.member(base, name, hops-1)...)
+		for _, base := range r.resolveReference(in.file, v) {
+			out = append(out, r.memberFields(base, name, hops-1)...)
 		}
 	}
 	return out
 }
 
-// around returns the fields of this name in the innermost struct around a reference.
-func around(file *ast.File, reference *ast.Ident) []target {
-	var out []target
+// enclosingFields returns the fields of this name in the innermost struct around a reference.
+func enclosingFields(file *ast.File, reference *ast.Ident) []cueTarget {
+	var out []cueTarget
 	if file == nil {
 		return nil
 	}
@@ -290,10 +290,10 @@ func around(file *ast.File, reference *ast.Ident) []target {
 		if !ok || reference.Pos().Offset() < s.Pos().Offset() || reference.Pos().Offset() > s.End().Offset() {
 			return true
 		}
-		var here []target
+		var here []cueTarget
 		for _, field := range fieldsOf(s) {
 			if labelOf(field) == reference.Name {
-				here = append(here, target{value: field.Value})
+				here = append(here, cueTarget{value: field.Value})
 			}
 		}
 		if len(here) > 0 {
@@ -304,9 +304,9 @@ func around(file *ast.File, reference *ast.Ident) []target {
 	return out
 }
 
-// top returns the fields of this name at the top level of files.
-func (r *cueReader) top(files []string, name string) []target {
-	var out []target
+// topLevelFields returns the fields of this name at the top level of files.
+func (r *cueReader) topLevelFields(files []string, name string) []cueTarget {
+	var out []cueTarget
 	for _, file := range files {
 		parsed := r.parse(file)
 		if parsed == nil {
@@ -316,11 +316,11 @@ func (r *cueReader) top(files []string, name string) []target {
 			switch d := d.(type) {
 			case *ast.Field:
 				if labelOf(d) == name {
-					out = append(out, target{file, d.Value})
+					out = append(out, cueTarget{file, d.Value})
 				}
 			case *ast.LetClause:
 				if d.Ident.Name == name {
-					out = append(out, target{file, d.Expr})
+					out = append(out, cueTarget{file, d.Expr})
 				}
 			}
 		}
@@ -354,8 +354,8 @@ func (r *cueReader) filesIn(dir string) []string {
 	return out
 }
 
-// imported returns the folder of the catalogue that a file imports by this name.
-func (r *cueReader) imported(file, name string) (string, bool) {
+// importedFolder returns the folder of the catalogue that a file imports by this name.
+func (r *cueReader) importedFolder(file, name string) (string, bool) {
 	parsed := r.parse(file)
 	if parsed == nil {
 		return "", false

@@ -29,13 +29,13 @@ type Options struct {
 	Now time.Time
 	// Blame returns the commit of a line; nil if not available.
 	Blame func(ctx context.Context, file string, line int) (blame.Answer, error)
-	// Live reads an object from a cluster; nil disables it. For a missing object it returns nil
-	// without an error.
-	Live Reading
+	// ReadObject reads an object from a cluster; nil disables it. For a missing object it returns
+	// nil without an error.
+	ReadObject ObjectReader
 	// Clusters are those that Live can read; answers for others say that they cannot be read.
 	Clusters []string
-	// Renders limits the renders of a component to find what determines a value; default 400.
-	Renders int
+	// MaxRenders limits the renders of a component to find what determines a value; default 400.
+	MaxRenders int
 }
 
 // maxAnswers limits the answers, as one object can be on many clusters.
@@ -45,10 +45,10 @@ const maxAnswers = 5
 // cluster and bundle with the object. An UnknownError suggests names for a missing object or field.
 // An unknown owner or cluster is a different error.
 func Explain(ctx context.Context, l *landscapes.Landscape, text string, opts Options) ([]Answer, error) {
-	if opts.Renders <= 0 {
-		opts.Renders = 400
+	if opts.MaxRenders <= 0 {
+		opts.MaxRenders = 400
 	}
-	q, err := parse(text)
+	q, err := parseQuestion(text)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func Explain(ctx context.Context, l *landscapes.Landscape, text string, opts Opt
 	if err := e.checkFilters(); err != nil {
 		return nil, err
 	}
-	found, err := e.find()
+	found, err := e.findObjects()
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +82,14 @@ type explainer struct {
 	opts      Options
 	question  question
 
-	// render has the options for rendering, inputs the owners; both are set on demand.
-	render render.Options
-	inputs []render.Input
+	// renderOptions has the options for rendering, inputs the owners; both are set on demand.
+	renderOptions render.Options
+	inputs        []render.Input
 }
 
-// match is an object that matches the question.
-type match struct {
-	fit     int
+// objectMatch is an object that matches the question.
+type objectMatch struct {
+	nameFit int
 	cluster string
 	object  *unstructured.Unstructured
 	// declaration is set for a declared object.
@@ -102,59 +102,59 @@ type match struct {
 	path string
 }
 
-func (e *explainer) answer(ctx context.Context, m match) (Answer, error) {
-	a := Answer{Asked: Asked{Landscape: e.landscape.Config.Name, Cluster: m.cluster, Object: change.RefOf(m.object)}}
-	if m.fit == fitsHash {
+func (e *explainer) answer(ctx context.Context, m objectMatch) (Answer, error) {
+	a := Answer{Subject: Subject{Landscape: e.landscape.Config.Name, Cluster: m.cluster, Object: change.RefOf(m.object)}}
+	if m.nameFit == fitExceptHash {
 		a.Notes = append(a.Notes, "the name has a hash of the content: this is the object as it is rendered now")
 	}
 	asked := m.path
-	m.path = inGit(m)
-	list, value, err := locate(m.object.Object, m.path)
+	m.path = gitPath(m)
+	list, value, err := followPath(m.object.Object, m.path)
 	if err != nil {
-		return e.notDeclared(ctx, a, m, err)
+		return e.answerUndeclared(ctx, a, m, err)
 	}
-	a.Asked.Field = list.String()
+	a.Subject.Field = list.String()
 	if m.path != asked {
-		a.Notes = append(a.Notes, "Git has it as "+a.Asked.Field+": the API server keeps what is in stringData in data, encoded")
+		a.Notes = append(a.Notes, "Git has it as "+a.Subject.Field+": the API server keeps what is in stringData in data, encoded")
 	}
 	if m.path != "" {
-		a.Value = shownValue(m.object, list, value)
+		a.Value = redactedValue(m.object, list, value)
 	}
 	if m.declaration != nil {
-		e.declared(&a, m, list)
+		e.answerDeclared(&a, m, list)
 	} else {
-		if err := e.rendered(ctx, &a, m, list); err != nil {
+		if err := e.answerRendered(ctx, &a, m, list); err != nil {
 			return a, err
 		}
 	}
-	e.live(ctx, &a, m, list, value)
-	e.blame(ctx, &a)
+	e.addLive(ctx, &a, m, list, value)
+	e.addCommits(ctx, &a)
 	return a, nil
 }
 
-// notDeclared answers for a field that Git does not declare, but the API or a controller may have
-// set.
-func (e *explainer) notDeclared(ctx context.Context, a Answer, m match, unknown error) (Answer, error) {
-	a.Asked.Field = m.path
+// answerUndeclared answers for a field that Git does not declare, but the API or a controller may
+// have set.
+func (e *explainer) answerUndeclared(ctx context.Context, a Answer, m objectMatch, unknown error) (Answer, error) {
+	a.Subject.Field = m.path
 	if m.declaration != nil {
-		e.placeOf(&a, m)
-		if e.filledIn(&a, m) {
-			e.live(ctx, &a, m, nil, nil)
-			e.blame(ctx, &a)
+		e.setInventory(&a, m)
+		if e.answerDefaulted(&a, m) {
+			e.addLive(ctx, &a, m, nil, nil)
+			e.addCommits(ctx, &a)
 			return a, nil
 		}
 	} else {
-		e.bundleOf(&a, m)
+		e.setBundle(&a, m)
 	}
-	if !e.live(ctx, &a, m, nil, nil) {
+	if !e.addLive(ctx, &a, m, nil, nil) {
 		return a, unknown
 	}
 	a.Notes = append(a.Notes, "Git says nothing about this field: "+unknown.Error())
 	return a, nil
 }
 
-// shownValue redacts secrets in a value.
-func shownValue(object *unstructured.Unstructured, list steps, value any) *Value {
+// redactedValue redacts secrets in a value.
+func redactedValue(object *unstructured.Unstructured, list steps, value any) *Value {
 	if value == nil {
 		return &Value{}
 	}
@@ -162,15 +162,15 @@ func shownValue(object *unstructured.Unstructured, list steps, value any) *Value
 	return &Value{Value: f.New, Hidden: f.Hidden}
 }
 
-// blame adds the commits of all places that people can write.
-func (e *explainer) blame(ctx context.Context, a *Answer) {
+// addCommits adds the commits of all places that people can write.
+func (e *explainer) addCommits(ctx context.Context, a *Answer) {
 	var places []*Place
-	for i := range a.Written {
-		places = append(places, &a.Written[i])
+	for i := range a.WrittenAt {
+		places = append(places, &a.WrittenAt[i])
 	}
-	for i := range a.From {
-		if a.From[i].Place != nil {
-			places = append(places, a.From[i].Place)
+	for i := range a.DerivedFrom {
+		if a.DerivedFrom[i].Place != nil {
+			places = append(places, a.DerivedFrom[i].Place)
 		}
 	}
 	if a.Image != nil {
@@ -178,7 +178,7 @@ func (e *explainer) blame(ctx context.Context, a *Answer) {
 	}
 	known := map[string]*blame.Answer{}
 	for _, p := range places {
-		file, ok := e.fileOf(*p)
+		file, ok := e.localFile(*p)
 		if !ok || p.Line == 0 || e.opts.Blame == nil {
 			continue
 		}
@@ -194,10 +194,10 @@ func (e *explainer) blame(ctx context.Context, a *Answer) {
 	}
 }
 
-// fileOf returns the file of a place on this machine; false for a file that only the program
+// localFile returns the file of a place on this machine; false for a file that only the program
 // contains.
-func (e *explainer) fileOf(p Place) (string, bool) {
-	if inside, ok := strings.CutPrefix(p.File, "components/"); ok && (p.What == whatTemplate || p.What == whatVector) {
+func (e *explainer) localFile(p Place) (string, bool) {
+	if inside, ok := strings.CutPrefix(p.File, "components/"); ok && (p.Kind == placeTemplate || p.Kind == placeImageVector) {
 		return filepath.Join(e.opts.CatalogueDir, filepath.FromSlash(inside)), e.opts.CatalogueDir != ""
 	}
 	return filepath.Join(e.landscape.Dir, filepath.FromSlash(p.File)), true
@@ -205,10 +205,10 @@ func (e *explainer) fileOf(p Place) (string, bool) {
 
 // Values of Place.What.
 const (
-	whatDeclaration = "declaration"
-	whatTemplate    = "template"
-	whatOverlay     = "overlay"
-	whatVector      = "image vector"
-	whatSettings    = "settings"
-	whatFacts       = "facts"
+	placeDeclaration = "declaration"
+	placeTemplate    = "template"
+	placeOverlay     = "overlay"
+	placeImageVector = "image vector"
+	placeSettings    = "settings"
+	placeFacts       = "facts"
 )

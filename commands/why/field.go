@@ -56,8 +56,8 @@ func (list steps) keys() []string {
 	return out
 }
 
-// declared returns the path as in findings and declarations: items by index.
-func (list steps) declared() string {
+// declaredPath returns the path as in findings and declarations: items by index.
+func (list steps) declaredPath() string {
 	var path fieldpath.Path
 	for _, s := range list {
 		switch {
@@ -72,13 +72,13 @@ func (list steps) declared() string {
 	return path.String()
 }
 
-// names are the fields that identify the items of a list, tried in this order.
-var names = []string{"name", "key", "type", "mountPath", "containerPort", "port", "ip", "topologyKey"}
+// itemNameFields are the fields that identify the items of a list, tried in this order.
+var itemNameFields = []string{"name", "key", "type", "mountPath", "containerPort", "port", "ip", "topologyKey"}
 
-// locate follows a user's path: items by index, by name, or as name=app; keys with dots in
+// followPath follows a user's path: items by index, by name, or as name=app; keys with dots in
 // brackets, or plain if unambiguous. A missing field is an UnknownError; found is the path up to
 // it.
-func locate(object map[string]any, path string) (found steps, value any, err error) {
+func followPath(object map[string]any, path string) (found steps, value any, err error) {
 	value = object
 	rest := path
 	for rest != "" {
@@ -87,15 +87,15 @@ func locate(object map[string]any, path string) (found steps, value any, err err
 		var ok bool
 		switch v := value.(type) {
 		case map[string]any:
-			s, rest, ok = inMap(v, rest)
+			s, rest, ok = nextKey(v, rest)
 			if !ok {
-				return found, value, missing(found, rest, sortedKeys(v))
+				return found, value, missingFieldError(found, rest, sortedKeys(v))
 			}
 			value = v[s.key]
 		case []any:
-			s, rest, ok = inList(v, rest)
+			s, rest, ok = nextItem(v, rest)
 			if !ok {
-				return found, value, missing(found, rest, itemNames(v))
+				return found, value, missingFieldError(found, rest, itemNames(v))
 			}
 			value = v[s.index]
 		default:
@@ -106,7 +106,7 @@ func locate(object map[string]any, path string) (found steps, value any, err err
 	return found, value, nil
 }
 
-func missing(found steps, rest string, known []string) error {
+func missingFieldError(found steps, rest string, known []string) error {
 	where := "the object"
 	if len(found) > 0 {
 		where = found.String()
@@ -120,7 +120,7 @@ func missing(found steps, rest string, known []string) error {
 		return &UnknownError{message + ": it is empty"}
 	}
 	shown := known[:min(12, len(known))]
-	return &UnknownError{fmt.Sprintf("%s; it has %s%s", message, strings.Join(shown, ", "), more(len(known)-len(shown)))}
+	return &UnknownError{fmt.Sprintf("%s; it has %s%s", message, strings.Join(shown, ", "), moreText(len(known)-len(shown)))}
 }
 
 // firstWord cuts off the first step of a path.
@@ -136,9 +136,9 @@ func firstWord(path string) (word, rest string) {
 	return path[:end], path[end:]
 }
 
-// inMap parses the next key of a path: the longest existing one, as keys of labels, annotations and
-// data have dots.
-func inMap(m map[string]any, path string) (step, string, bool) {
+// nextKey parses the next key of a path: the longest existing one, as keys of labels, annotations
+// and data have dots.
+func nextKey(m map[string]any, path string) (step, string, bool) {
 	if strings.HasPrefix(path, "[") {
 		word, rest := firstWord(path)
 		if _, ok := m[word]; !ok || word == "" {
@@ -148,15 +148,15 @@ func inMap(m map[string]any, path string) (step, string, bool) {
 	}
 	best := ""
 	for key := range m {
-		if _, ok := behind(path, key); ok && len(key) > len(best) {
+		if _, ok := cutName(path, key); ok && len(key) > len(best) {
 			best = key
 		}
 	}
 	return step{key: best}, strings.TrimPrefix(path, best), best != ""
 }
 
-// inList parses the next item of a path, by index or by name.
-func inList(list []any, path string) (step, string, bool) {
+// nextItem parses the next item of a path, by index or by name.
+func nextItem(list []any, path string) (step, string, bool) {
 	word, rest := firstWord(path)
 	if n, err := strconv.Atoi(word); err == nil && strings.HasPrefix(path, "[") {
 		if n >= 0 && n < len(list) {
@@ -176,7 +176,7 @@ func inList(list []any, path string) (step, string, bool) {
 
 // itemStep returns the step to an item, by its name if all items have one.
 func itemStep(list []any, index int) step {
-	for _, name := range names {
+	for _, name := range itemNameFields {
 		seen := map[string]bool{}
 		for _, item := range list {
 			fields, _ := item.(map[string]any)
@@ -223,7 +223,7 @@ func (list steps) value(object map[string]any) (any, bool) {
 			}
 			value = inner
 		case []any:
-			i := s.in(v)
+			i := s.indexIn(v)
 			if i < 0 {
 				return nil, false
 			}
@@ -235,8 +235,8 @@ func (list steps) value(object map[string]any) (any, bool) {
 	return value, true
 }
 
-// in returns the index of the item in another version of its list, or -1.
-func (s step) in(list []any) int {
+// indexIn returns the index of the item in another version of its list, or -1.
+func (s step) indexIn(list []any) int {
 	if !s.isItem() {
 		return -1
 	}

@@ -36,7 +36,7 @@ func (e *explainer) checkFilters() error {
 		}
 		called := owner == "" || in.Owner.HasName(owner)
 		meant = meant || called
-		both = both || called && reaches(in.Owner, cluster, seeds)
+		both = both || called && hasObjectsOn(in.Owner, cluster, seeds)
 	}
 	switch {
 	case !meant:

@@ -17,12 +17,12 @@ import (
 // its owner.
 const maxShoots = 20
 
-// find returns the objects that match best. It renders as few owners as possible.
-func (e *explainer) find() ([]match, error) {
-	search := search{question: e.question, cluster: e.opts.Cluster}
+// findObjects returns the objects that match best. It renders as few owners as possible.
+func (e *explainer) findObjects() ([]objectMatch, error) {
+	search := objectSearch{question: e.question, cluster: e.opts.Cluster}
 	if e.opts.Owner == "" {
 		e.searchDeclared(&search)
-		if search.best == fitsWhole && isGardener(search.found[0].object.GroupVersionKind().Group) {
+		if search.bestFit == fitWhole && isGardener(search.found[0].object.GroupVersionKind().Group) {
 			return search.found, nil // no component renders such objects
 		}
 	}
@@ -38,7 +38,7 @@ func (e *explainer) find() ([]match, error) {
 		if e.opts.Owner != "" {
 			where = e.opts.Owner + " in " + where
 		}
-		return nil, search.question.unknown(where, search.seen)
+		return nil, search.question.unknownError(where, search.candidates)
 	}
 	return search.found, nil
 }
@@ -48,31 +48,31 @@ func isGardener(group string) bool {
 	return strings.HasSuffix(group, "gardener.cloud") && group != "druid.gardener.cloud" && group != "resources.gardener.cloud" && group != "extensions.gardener.cloud"
 }
 
-// search collects the best matches.
-type search struct {
+// objectSearch collects the best matches.
+type objectSearch struct {
 	question question
 	cluster  string
-	best     int
-	found    []match
-	// seen are all objects, for suggestions.
-	seen []change.Ref
+	bestFit  int
+	found    []objectMatch
+	// candidates are all objects, for suggestions.
+	candidates []change.Ref
 }
 
-func (s *search) look(ref change.Ref, m func() match) {
-	s.seen = append(s.seen, ref)
-	fit, path := s.question.fit(ref)
-	if fit == fitsNot || fit < s.best {
+func (s *objectSearch) add(ref change.Ref, m func() objectMatch) {
+	s.candidates = append(s.candidates, ref)
+	fit, path := s.question.matchName(ref)
+	if fit == noFit || fit < s.bestFit {
 		return
 	}
-	if fit > s.best {
-		s.best, s.found = fit, nil
+	if fit > s.bestFit {
+		s.bestFit, s.found = fit, nil
 	}
 	one := m()
-	one.fit, one.path = fit, path
+	one.nameFit, one.path = fit, path
 	s.found = append(s.found, one)
 }
 
-func (e *explainer) searchDeclared(s *search) {
+func (e *explainer) searchDeclared(s *objectSearch) {
 	var clusters map[change.Ref]string
 	for i := range e.landscape.Declarations {
 		d := &e.landscape.Declarations[i]
@@ -81,7 +81,7 @@ func (e *explainer) searchDeclared(s *search) {
 			continue
 		}
 		ref := change.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: d.Namespace(), Name: d.Name()}
-		if fit, _ := s.question.fit(ref); fit != fitsNot && clusters == nil {
+		if fit, _ := s.question.matchName(ref); fit != noFit && clusters == nil {
 			clusters = map[change.Ref]string{}
 			for _, place := range landscape.DeclarationBundles(e.landscape, nil) {
 				for _, o := range place.Bundle.Objects {
@@ -92,18 +92,18 @@ func (e *explainer) searchDeclared(s *search) {
 		if s.cluster != "" && clusters != nil && clusters[ref] != s.cluster {
 			continue
 		}
-		s.look(ref, func() match { return match{cluster: clusters[ref], object: d.Object(), declaration: d} })
+		s.add(ref, func() objectMatch { return objectMatch{cluster: clusters[ref], object: d.Object(), declaration: d} })
 	}
 }
 
 // searchRendered renders owners until one has the object, the most likely by its namespace first.
 // The error is about owners that do not render.
-func (e *explainer) searchRendered(s *search) error {
+func (e *explainer) searchRendered(s *objectSearch) error {
 	var err error
-	if e.render, err = render.LandscapeOptions(e.opts.Catalogue, e.landscape, render.At(e.opts.Now)); err != nil {
+	if e.renderOptions, err = render.LandscapeOptions(e.opts.Catalogue, e.landscape, render.At(e.opts.Now)); err != nil {
 		return err
 	}
-	e.render = e.render.WithCache()
+	e.renderOptions = e.renderOptions.WithCache()
 	if e.inputs == nil {
 		if e.inputs, err = render.Owners(e.landscape, render.At(e.opts.Now)); err != nil {
 			return err
@@ -117,37 +117,37 @@ func (e *explainer) searchRendered(s *search) error {
 	var first, others []int
 	for i := range e.inputs {
 		switch owner := e.inputs[i].Owner; {
-		case e.opts.Owner != "" && !owner.HasName(e.opts.Owner), s.cluster != "" && !reaches(owner, s.cluster, seeds):
-		case e.opts.Owner != "", owner.Kind != render.ClusterShoot, strings.HasPrefix(s.question.rest, owner.ControlPlaneNamespace):
+		case e.opts.Owner != "" && !owner.HasName(e.opts.Owner), s.cluster != "" && !hasObjectsOn(owner, s.cluster, seeds):
+		case e.opts.Owner != "", owner.Kind != render.ClusterShoot, strings.HasPrefix(s.question.nameAndPath, owner.ControlPlaneNamespace):
 			first = append(first, i)
 		default:
 			others = append(others, i)
 		}
 	}
-	if only := e.likely(); len(only) > 0 {
-		options := e.render
+	if only := e.likelyComponents(); len(only) > 0 {
+		options := e.renderOptions
 		options.Only = only
-		quick := search{question: s.question, cluster: s.cluster}
-		if err := e.renderInto(&quick, options, first, clusterOf); err == nil && quick.best == fitsWhole {
+		quick := objectSearch{question: s.question, cluster: s.cluster}
+		if err := e.renderInto(&quick, options, first, clusterOf); err == nil && quick.bestFit == fitWhole {
 			*s = quick
 			return nil
 		}
 	}
-	problem := e.renderInto(s, e.render, first, clusterOf)
-	if s.best == fitsNot && len(others) > 0 {
+	problem := e.renderInto(s, e.renderOptions, first, clusterOf)
+	if s.bestFit == noFit && len(others) > 0 {
 		if len(others) > maxShoots {
 			return errors.Join(problem, fmt.Errorf("neither the Garden nor a Seed has it, and there are %d Shoots: name the Shoot by --owner \"shoot NAMESPACE/NAME\"", len(others)))
 		}
-		problem = errors.Join(problem, e.renderInto(s, e.render, others, clusterOf))
+		problem = errors.Join(problem, e.renderInto(s, e.renderOptions, others, clusterOf))
 	}
 	return problem
 }
 
-// likely returns the components to render first for a namespaced object: those with a similar name,
-// and those whose overlay can add objects. TestLikely checks that no other component has such
-// objects.
-func (e *explainer) likely() []string {
-	_, name, ok := strings.Cut(e.question.rest, "/")
+// likelyComponents returns the components to render first for a namespaced object: those with a
+// similar name, and those whose overlay can add objects. TestLikelyComponents checks that no other
+// component has such objects.
+func (e *explainer) likelyComponents() []string {
+	_, name, ok := strings.Cut(e.question.nameAndPath, "/")
 	if !ok {
 		return nil
 	}
@@ -165,14 +165,14 @@ func (e *explainer) likely() []string {
 	if len(out) == 0 {
 		return nil
 	}
-	for _, overlay := range e.render.Overlays {
+	for _, overlay := range e.renderOptions.Overlays {
 		out = append(out, overlay.Component)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-func (e *explainer) renderInto(s *search, options render.Options, inputs []int, clusterOf func(render.Bundle) string) error {
+func (e *explainer) renderInto(s *objectSearch, options render.Options, inputs []int, clusterOf func(render.Bundle) string) error {
 	var problems []error
 	for _, i := range inputs {
 		result, err := render.Render(e.inputs[i], options)
@@ -185,8 +185,8 @@ func (e *explainer) renderInto(s *search, options render.Options, inputs []int, 
 				continue
 			}
 			for _, o := range b.Objects {
-				s.look(change.RefOf(o.Unstructured), func() match {
-					return match{cluster: cluster, object: o.Unstructured, bundle: b, origin: o.Origin, input: &e.inputs[i]}
+				s.add(change.RefOf(o.Unstructured), func() objectMatch {
+					return objectMatch{cluster: cluster, object: o.Unstructured, bundle: b, origin: o.Origin, input: &e.inputs[i]}
 				})
 			}
 		}
@@ -194,8 +194,8 @@ func (e *explainer) renderInto(s *search, options render.Options, inputs []int, 
 	return errors.Join(problems...)
 }
 
-// reaches reports whether an owner has objects on a cluster.
-func reaches(o render.Owner, cluster string, seeds map[string]string) bool {
+// hasObjectsOn reports whether an owner has objects on a cluster.
+func hasObjectsOn(o render.Owner, cluster string, seeds map[string]string) bool {
 	switch o.Kind {
 	case "garden":
 		return cluster == render.ClusterRuntime || cluster == render.ClusterVirtual

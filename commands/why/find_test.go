@@ -13,11 +13,11 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestLikely: for every object of the demonstration landscape, the likely components contain all of
-// its components.
-func TestLikely(t *testing.T) {
+// TestLikelyComponents: for every object of the demonstration landscape, the likely components
+// contain all of its components.
+func TestLikelyComponents(t *testing.T) {
 	now := time.Unix(1_780_000_000, 0)
-	l := folder(t, nil)
+	l := writeDemoLandscape(t, nil)
 	opts, err := render.LandscapeOptions(components.FS, l, render.At(now))
 	require.NoError(t, err)
 	inputs, err := render.Owners(l, render.At(now))
@@ -39,8 +39,8 @@ func TestLikely(t *testing.T) {
 		if ref.Namespace != "" {
 			rest = ref.Namespace + "/" + ref.Name
 		}
-		e := explainer{opts: Options{Catalogue: components.FS}, question: question{rest: rest}}
-		likely := e.likely()
+		e := explainer{opts: Options{Catalogue: components.FS}, question: question{nameAndPath: rest}}
+		likely := e.likelyComponents()
 		found := slices.DeleteFunc(slices.Clone(all), func(c string) bool { return !slices.Contains(likely, c) })
 		if len(found) > 0 {
 			quick++

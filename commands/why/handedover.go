@@ -11,13 +11,13 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// handedOver returns the declared fields that controllers own at, below or above a path.
-func handedOver(m match, live *unstructured.Unstructured, list steps) []change.HandedOver {
+// handedOverFields returns the declared fields that controllers own at, below or above a path.
+func handedOverFields(m objectMatch, live *unstructured.Unstructured, list steps) []change.HandedOver {
 	if m.declaration == nil || list == nil && m.path != "" {
 		// components follow the effective value, and undeclared fields cannot be handed over
 		return nil
 	}
-	asked := list.names()
+	asked := list.segmentNames()
 	out := landscape.HandedOverFields(m.object, live)
 	out = slices.DeleteFunc(out, func(h change.HandedOver) bool {
 		n := min(len(h.Steps), len(asked))
@@ -30,8 +30,8 @@ func handedOver(m match, live *unstructured.Unstructured, list steps) []change.H
 	return out
 }
 
-// names returns the names in the path: keys, and names of items.
-func (list steps) names() []string {
+// segmentNames returns the names in the path: keys, and names of items.
+func (list steps) segmentNames() []string {
 	out := make([]string, 0, len(list))
 	for _, s := range list {
 		if s.isItem() {
@@ -43,9 +43,9 @@ func (list steps) names() []string {
 	return out
 }
 
-// explained reports whether handed-over fields explain the whole difference at a path. has is nil
-// if the cluster lacks the field.
-func (e *explainer) explained(m match, list steps, has any, handed []change.HandedOver) bool {
+// isExplainedByHandover reports whether handed-over fields explain the whole difference at a path.
+// has is nil if the cluster lacks the field.
+func (e *explainer) isExplainedByHandover(m objectMatch, list steps, has any, handed []change.HandedOver) bool {
 	if len(handed) == 0 {
 		return false
 	}
@@ -60,11 +60,11 @@ func (e *explainer) explained(m match, list steps, has any, handed []change.Hand
 	if !declared || has == nil {
 		return !declared && has == nil
 	}
-	return e.equal(m.object, list, want, has)
+	return e.isEqual(m.object, list, want, has)
 }
 
-// whyHandedOver returns the message.
-func whyHandedOver(handed []change.HandedOver) string {
+// handedOverText returns the message.
+func handedOverText(handed []change.HandedOver) string {
 	var whys, managers []string
 	for _, h := range handed {
 		if !slices.Contains(whys, h.Why) {

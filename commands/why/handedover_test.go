@@ -22,20 +22,20 @@ func TestHandedOver(t *testing.T) {
 	apiserver.Needed(t)
 	client, err := dynamic.NewForConfig(server.config)
 	require.NoError(t, err)
-	l := folder(t, nil)
+	l := writeDemoLandscape(t, nil)
 	const question, controller = "Shoot garden-local/local", "gardener-controller-manager"
 	onLive := func(o *Options) {
 		o.Clusters = []string{landscape.Virtual}
-		o.Live = func(ctx context.Context, _ string, ref change.Ref) (*unstructured.Unstructured, error) {
-			return client.Resource(kinds[ref.Kind]).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		o.ReadObject = func(ctx context.Context, _ string, ref change.Ref) (*unstructured.Unstructured, error) {
+			return client.Resource(kindResources[ref.Kind]).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		}
 	}
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "garden-local"}}}
-	_, err = client.Resource(kinds["Namespace"]).Create(t.Context(), namespace, metav1.CreateOptions{})
+	_, err = client.Resource(kindResources["Namespace"]).Create(t.Context(), namespace, metav1.CreateOptions{})
 	require.NoError(t, err)
 	declared, ok := l.Find(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind(), "garden-local", "local")
 	require.True(t, ok)
-	shoots := client.Resource(kinds["Shoot"]).Namespace("garden-local")
+	shoots := client.Resource(kindResources["Shoot"]).Namespace("garden-local")
 	_, err = shoots.Apply(t.Context(), "local", declared.Object(), metav1.ApplyOptions{FieldManager: landscape.FieldManager})
 	require.NoError(t, err)
 	change := func(manager string, mutate func(spec map[string]any)) {
@@ -55,7 +55,7 @@ func TestHandedOver(t *testing.T) {
 		}
 	}
 	const image = ".spec.provider.workers[local].machine.image"
-	verdicts(map[string]string{".spec.kubernetes.version": Same, image: Same, ".spec.kubernetes": Same, "": Same})
+	verdicts(map[string]string{".spec.kubernetes.version": VerdictSame, image: VerdictSame, ".spec.kubernetes": VerdictSame, "": VerdictSame})
 
 	change(controller, func(spec map[string]any) {
 		spec["kubernetes"].(map[string]any)["version"] = "1.34.2"
@@ -63,15 +63,15 @@ func TestHandedOver(t *testing.T) {
 		worker["machine"].(map[string]any)["image"].(map[string]any)["version"] = "1.2.0"
 	})
 	verdicts(map[string]string{
-		".spec.kubernetes.version": HandedOver, image + ".version": HandedOver, image: HandedOver, image + ".name": Same, ".spec.kubernetes": HandedOver,
-		".spec.kubernetes.kubelet": Same, ".spec.purpose": Same, "": Same,
+		".spec.kubernetes.version": VerdictHandedOver, image + ".version": VerdictHandedOver, image: VerdictHandedOver, image + ".name": VerdictSame, ".spec.kubernetes": VerdictHandedOver,
+		".spec.kubernetes.kubelet": VerdictSame, ".spec.purpose": VerdictSame, "": VerdictSame,
 	})
 	a := explain(t, l, question+".spec.kubernetes.version", onLive)[0]
 	assert.Equal(t, "handed over to "+controller+": maintenance raised it (spec.maintenance.autoUpdate) (docs/ownership.md says when Git has its way again)", a.Live.Message)
 	assert.Equal(t, &Value{Value: "1.34.2"}, a.Live.Value)
 	require.Len(t, a.Live.HandedOver, 1)
 	assert.Equal(t, landscape.Virtual, a.Live.HandedOver[0].Cluster)
-	assert.Contains(t, text(t, []Answer{a}), "\n  left     Shoot garden-local/local on virtual: spec.kubernetes.version is 1.34.2, Git has 1.34.1, set by "+controller)
+	assert.Contains(t, answersText(t, []Answer{a}), "\n  left     Shoot garden-local/local on virtual: spec.kubernetes.version is 1.34.2, Git has 1.34.1, set by "+controller)
 	raw, err := json.Marshal(a)
 	require.NoError(t, err)
 	assert.Contains(t, string(raw), `"verdict":"handedOver"`)
@@ -82,12 +82,12 @@ func TestHandedOver(t *testing.T) {
 		spec["kubernetes"].(map[string]any)["kubeAPIServer"].(map[string]any)["eventTTL"] = "9h"
 		spec["kubernetes"].(map[string]any)["version"] = "1.34.3"
 	})
-	verdicts(map[string]string{".spec.kubernetes.version": Others, ".spec.kubernetes.kubeAPIServer.eventTTL": Others, ".spec.kubernetes": Differs, image: HandedOver})
+	verdicts(map[string]string{".spec.kubernetes.version": VerdictOthers, ".spec.kubernetes.kubeAPIServer.eventTTL": VerdictOthers, ".spec.kubernetes": VerdictDiffers, image: VerdictHandedOver})
 }
 
-// TestHandedOverIsGone: maintenance removes fields that the new version does not have.
-func TestHandedOverIsGone(t *testing.T) {
-	l := folder(t, nil)
+// TestHandedOverRemoval: maintenance removes fields that the new version does not have.
+func TestHandedOverRemoval(t *testing.T) {
+	l := writeDemoLandscape(t, nil)
 	declared, ok := l.Find(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind(), "garden-local", "local")
 	require.True(t, ok)
 	object := declared.Object()
@@ -97,20 +97,20 @@ func TestHandedOverIsGone(t *testing.T) {
 	require.NoError(t, unstructured.SetNestedField(live.Object, "1.35.0", "spec", "kubernetes", "version"))
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "gardener-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "core.gardener.cloud/v1beta1",
 		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:kubernetes":{"f:version":{}}}}`)}})
-	e := &explainer{landscape: l, opts: Options{Clusters: []string{landscape.Virtual}, Live: func(context.Context, string, change.Ref) (*unstructured.Unstructured, error) { return live, nil }}}
+	e := &explainer{landscape: l, opts: Options{Clusters: []string{landscape.Virtual}, ReadObject: func(context.Context, string, change.Ref) (*unstructured.Unstructured, error) { return live, nil }}}
 	for path, want := range map[string]string{
-		"spec.kubernetes.kubeControllerManager.podEvictionTimeout": HandedOver, "spec.kubernetes.kubeControllerManager": HandedOver, "spec.kubernetes": HandedOver,
+		"spec.kubernetes.kubeControllerManager.podEvictionTimeout": VerdictHandedOver, "spec.kubernetes.kubeControllerManager": VerdictHandedOver, "spec.kubernetes": VerdictHandedOver,
 	} {
-		list, value, err := locate(object.Object, path)
+		list, value, err := followPath(object.Object, path)
 		require.NoError(t, err)
 		a := Answer{Manager: landscape.FieldManager}
-		e.live(t.Context(), &a, match{cluster: landscape.Virtual, object: object, declaration: declared, path: path}, list, value)
+		e.addLive(t.Context(), &a, objectMatch{cluster: landscape.Virtual, object: object, declaration: declared, path: path}, list, value)
 		assert.Equal(t, want, a.Live.Verdict, "%s: %s", path, a.Live.Message)
 	}
 	unstructured.RemoveNestedField(live.Object, "spec", "purpose")
-	list, value, err := locate(object.Object, "spec.purpose")
+	list, value, err := followPath(object.Object, "spec.purpose")
 	require.NoError(t, err)
 	a := Answer{}
-	e.live(t.Context(), &a, match{cluster: landscape.Virtual, object: object, declaration: declared, path: "spec.purpose"}, list, value)
-	assert.Equal(t, Missing, a.Live.Verdict)
+	e.addLive(t.Context(), &a, objectMatch{cluster: landscape.Virtual, object: object, declaration: declared, path: "spec.purpose"}, list, value)
+	assert.Equal(t, VerdictMissing, a.Live.Verdict)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
-// Blamer looks up lines in the repositories of their files, each opened once. A file outside a
+// NewBlamer looks up lines in the repositories of their files, each opened once. A file outside a
 // repository has no history.
-func Blamer() func(context.Context, string, int) (blame.Answer, error) {
+func NewBlamer() func(context.Context, string, int) (blame.Answer, error) {
 	type opened struct {
 		repo *blame.Repository
 		err  error

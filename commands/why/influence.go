@@ -14,16 +14,16 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// part is a value or subtree of a declaration that may influence the field.
-type part struct {
-	object string
-	at     []any
-	value  any
+// declarationPart is a value or subtree of a declaration that may influence the field.
+type declarationPart struct {
+	object   string
+	location []any
+	value    any
 }
 
-func (p part) path() string {
+func (p declarationPart) path() string {
 	var out fieldpath.Path
-	for _, step := range p.at {
+	for _, step := range p.location {
 		if key, ok := step.(string); ok && strings.ContainsAny(key, "./ []") {
 			step = fieldpath.Key(key)
 		}
@@ -33,16 +33,16 @@ func (p part) path() string {
 }
 
 // children returns the parts of a part, in order.
-func (p part) children() []part {
-	var out []part
+func (p declarationPart) children() []declarationPart {
+	var out []declarationPart
 	switch v := p.value.(type) {
 	case map[string]any:
 		for _, key := range sortedKeys(v) {
-			out = append(out, part{p.object, append(slices.Clone(p.at), key), v[key]})
+			out = append(out, declarationPart{p.object, append(slices.Clone(p.location), key), v[key]})
 		}
 	case []any:
 		for i, item := range v {
-			out = append(out, part{p.object, append(slices.Clone(p.at), i), item})
+			out = append(out, declarationPart{p.object, append(slices.Clone(p.location), i), item})
 		}
 	}
 	return out
@@ -52,79 +52,79 @@ func (p part) children() []part {
 type effect int
 
 const (
-	none effect = iota
-	some
-	// refused: it renders with no other value.
-	refused
+	effectNone effect = iota
+	effectSome
+	// effectRefused: it renders with no other value.
+	effectRefused
 )
 
-// influences finds the fields that determine the value by rendering with other values. A subtree is
-// first changed as a whole and skipped if neither that nor its removal makes a difference.
-func (e *explainer) influences(ctx context.Context, a *Answer, p *probe) error {
-	base := p.with(*p.input)
-	if base.failed {
+// addInfluences finds the fields that determine the value by rendering with other values. A subtree
+// is first changed as a whole and skipped if neither that nor its removal makes a difference.
+func (e *explainer) addInfluences(ctx context.Context, a *Answer, p *probe) error {
+	base := p.renderWith(*p.input)
+	if base.isFailed {
 		a.Notes = append(a.Notes, "what it follows from is not known: the component does not render by itself")
 		return nil
 	}
-	left := e.opts.Renders
+	left := e.opts.MaxRenders
 	var refusals []string
-	level := roots(p.input)
+	level := rootParts(p.input)
 	for len(level) > 0 {
 		if cost := 3 * len(level); cost > left {
-			a.Notes = append(a.Notes, fmt.Sprintf("what it follows from is not complete: more than %d renders would be needed", e.opts.Renders))
+			a.Notes = append(a.Notes, fmt.Sprintf("what it follows from is not complete: more than %d renders would be needed", e.opts.MaxRenders))
 			break
 		} else {
 			left -= cost
 		}
-		effects, err := p.try(ctx, base, level)
+		effects, err := p.testParts(ctx, base, level)
 		if err != nil {
 			return err
 		}
-		var next []part
+		var next []declarationPart
 		for i, one := range level {
 			children := one.children()
 			switch {
-			case effects[i] == none, len(children) == 0 && p.named(one.value):
+			case effects[i] == effectNone, len(children) == 0 && p.isItemName(one.value):
 			case len(children) > 0:
 				next = append(next, children...)
-			case effects[i] == refused:
+			case effects[i] == effectRefused:
 				refusals = append(refusals, one.path())
 			default:
-				a.From = append(a.From, e.source(p.input, one))
+				a.DerivedFrom = append(a.DerivedFrom, e.influenceSource(p.input, one))
 			}
 		}
 		level = next
 	}
-	if err := e.clusterVersion(ctx, a, p, base); err != nil {
+	if err := e.addClusterVersion(ctx, a, p, base); err != nil {
 		return err
 	}
-	if len(p.list) > 0 && len(a.From) == 0 {
+	if len(p.list) > 0 && len(a.DerivedFrom) == 0 {
 		a.Notes = append(a.Notes, "no field that the declarations have makes a difference to it")
 	}
-	slices.SortStableFunc(a.From, func(x, y Source) int { return strings.Compare(x.Object+" "+x.Field, y.Object+" "+y.Field) })
+	slices.SortStableFunc(a.DerivedFrom, func(x, y SourceField) int { return strings.Compare(x.Object+" "+x.Field, y.Object+" "+y.Field) })
 	if len(refusals) > 0 {
 		a.Notes = append(a.Notes, fmt.Sprintf("not known is whether it follows from %s: with no other value there does the component render", strings.Join(refusals[:min(5, len(refusals))], ", ")))
 	}
 	return nil
 }
 
-// named reports whether a value only identifies the list item in question: another name would be
-// another item.
-func (p *probe) named(value any) bool {
+// isItemName reports whether a value only identifies the list item in question: another name would
+// be another item.
+func (p *probe) isItemName(value any) bool {
 	text, ok := value.(string)
 	return ok && slices.ContainsFunc(p.list, func(s step) bool { return s.isItem() && s.name != "" && s.text == text })
 }
 
-// roots returns the parts of all input objects of an owner.
-func roots(in *render.Input) []part {
-	var out []part
+// rootParts returns the parts of all input objects of an owner.
+func rootParts(in *render.Input) []declarationPart {
+	var out []declarationPart
 	for _, object := range sortedKeys(in.Objects) {
-		whole := part{object: object, value: in.Objects[object]}
+		whole := declarationPart{object: object, value: in.Objects[object]}
 		for _, child := range whole.children() {
-			switch child.at[0] {
+			switch child.location[0] {
 			case "spec", "metadata":
 				for _, inner := range child.children() {
-					if child.at[0] == "spec" || inner.at[1] == "annotations" || inner.at[1] == "labels" {
+					if child.location[0] == "spec" || inner.location[1] == "annotations" || inner.location[1] == "labels" {
 						out = append(out, inner)
 					}
 				}
@@ -134,12 +134,13 @@ func roots(in *render.Input) []part {
 	return out
 }
 
-// fewParts are tried one by one: probably one of them matters, and halving would cost more renders.
-const fewParts = 8
+// maxSingleParts are tried one by one: probably one of them matters, and halving would cost more
+// renders.
+const maxSingleParts = 8
 
-// try returns the effect of each part. Parts without an effect together have none alone, as in a
-// subtree. So try changes groups and halves those that have an effect or are refused.
-func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, error) {
+// testParts returns the effect of each part. Parts without an effect together have none alone, as
+// in a subtree. So try changes groups and halves those that have an effect or are refused.
+func (p *probe) testParts(ctx context.Context, base renderOutcome, level []declarationPart) ([]effect, error) {
 	effects := make([]effect, len(level))
 	all := make([]int, len(level))
 	for i := range all {
@@ -151,11 +152,11 @@ func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, 
 		group, inGroup := errgroup.WithContext(ctx)
 		group.SetLimit(runtime.GOMAXPROCS(0))
 		for i, members := range groups {
-			if len(members) <= fewParts {
+			if len(members) <= maxSingleParts {
 				single = append(single, members...)
 				continue
 			}
-			for _, other := range []func(any) any{another, shortened, func(any) any { return absent{} }} {
+			for _, other := range []func(any) any{variation, withoutLastItem, func(any) any { return removedValue{} }} {
 				group.Go(func() error {
 					if inGroup.Err() != nil || matters[i].Load() {
 						return inGroup.Err()
@@ -163,9 +164,9 @@ func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, 
 					in := *p.input
 					// from the end, because removing an item moves later ones
 					for _, member := range slices.Backward(members) {
-						in = changed(in, level[member].object, level[member].at, other(level[member].value))
+						in = changeInput(in, level[member].object, level[member].location, other(level[member].value))
 					}
-					if found := p.with(in); found != base {
+					if found := p.renderWith(in); found != base {
 						matters[i].Store(true)
 					}
 					return nil
@@ -183,36 +184,36 @@ func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, 
 		}
 		groups = next
 	}
-	parts := make([]part, len(single))
+	parts := make([]declarationPart, len(single))
 	for i, index := range single {
 		parts[i] = level[index]
 	}
-	found, err := p.tryEach(ctx, base, parts)
+	found, err := p.testEachPart(ctx, base, parts)
 	for i, index := range single[:len(found)] {
 		effects[index] = found[i]
 	}
 	return effects, err
 }
 
-// tryEach returns the effect of each part alone.
-func (p *probe) tryEach(ctx context.Context, base outcome, level []part) ([]effect, error) {
+// testEachPart returns the effect of each part alone.
+func (p *probe) testEachPart(ctx context.Context, base renderOutcome, level []declarationPart) ([]effect, error) {
 	effects := make([]effect, len(level))
 	failed, tried := make([]atomic.Int64, len(level)), make([]int, len(level))
 	differs := make([]atomic.Bool, len(level))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, one := range level {
-		values := others(one.value)
+		values := variations(one.value)
 		tried[i] = len(values)
 		for _, value := range values {
 			group.Go(func() error {
 				if ctx.Err() != nil || differs[i].Load() {
 					return ctx.Err()
 				}
-				switch found := p.with(changed(*p.input, one.object, one.at, value)); {
-				case found.failed:
+				switch found := p.renderWith(changeInput(*p.input, one.object, one.location, value)); {
+				case found.isFailed:
 					failed[i].Add(1)
-				case found.key != base.key:
+				case found.valueKey != base.valueKey:
 					differs[i].Store(true)
 				}
 				return nil
@@ -228,44 +229,45 @@ func (p *probe) tryEach(ctx context.Context, base outcome, level []part) ([]effe
 		whole, refusals := len(one.children()) > 0, int(failed[i].Load())
 		switch {
 		case differs[i].Load():
-			effects[i] = some
+			effects[i] = effectSome
 		case refusals == 0, !whole && refusals < tried[i]:
-			effects[i] = none
+			effects[i] = effectNone
 		default:
-			effects[i] = refused
+			effects[i] = effectRefused
 		}
 	}
 	return effects, nil
 }
 
-// source returns a part with an effect and its place in Git.
-func (e *explainer) source(in *render.Input, one part) Source {
-	out := Source{Object: e.nameOf(in, one.object), Field: one.path()}
-	d := e.declarationOf(in, one.object)
+// influenceSource returns a part with an effect and its place in Git.
+func (e *explainer) influenceSource(in *render.Input, one declarationPart) SourceField {
+	out := SourceField{Object: e.inputName(in, one.object), Field: one.path()}
+	d := e.inputDeclaration(in, one.object)
 	if d == nil {
 		return out
 	}
-	list, value, err := locate(d.Object().Object, out.Field)
+	list, value, err := followPath(d.Object().Object, out.Field)
 	if err != nil {
-		list, value, err = locate(in.Objects[one.object], out.Field)
+		list, value, err = followPath(in.Objects[one.object], out.Field)
 		if err == nil {
-			out.Default = reasonOf(in, list)
+			out.Default = defaultReason(in, list)
 			if one.object != in.Owner.Kind {
 				out.Default = "the default of the API"
 			}
-			out.Value = shownValue(d.Object(), list, value)
+			out.Value = redactedValue(d.Object(), list, value)
 		}
 		return out
 	}
-	out.Value = shownValue(d.Object(), list, value)
-	place := e.place(d, list.declared())
-	place.Exact = true
+	out.Value = redactedValue(d.Object(), list, value)
+	place := e.declaredPlace(d, list.declaredPath())
+	place.IsExact = true
 	out.Place = &place
 	return out
 }
 
-// clusterVersion reports whether the Kubernetes version of the components' cluster has an effect.
-func (e *explainer) clusterVersion(ctx context.Context, a *Answer, p *probe, base outcome) error {
+// addClusterVersion reports whether the Kubernetes version of the components' cluster has an
+// effect.
+func (e *explainer) addClusterVersion(ctx context.Context, a *Answer, p *probe, base renderOutcome) error {
 	role := render.ClusterSeed
 	if p.input.Owner.Kind == "garden" {
 		role = render.ClusterRuntime
@@ -284,7 +286,7 @@ func (e *explainer) clusterVersion(ctx context.Context, a *Answer, p *probe, bas
 			}
 			in := *p.input
 			in.Facts.Clusters = map[string]render.ClusterFact{role: {KubernetesVersion: other, Identity: fact.Identity}}
-			if found := p.with(in); !found.failed && found.key != base.key {
+			if found := p.renderWith(in); !found.isFailed && found.valueKey != base.valueKey {
 				differs.Store(true)
 			}
 			return nil
@@ -293,12 +295,12 @@ func (e *explainer) clusterVersion(ctx context.Context, a *Answer, p *probe, bas
 	if err := group.Wait(); err != nil || !differs.Load() {
 		return err
 	}
-	source := Source{Object: "facts of " + p.input.Owner.String(), Field: "clusters." + role + ".kubernetesVersion", Value: &Value{Value: fact.KubernetesVersion}}
+	source := SourceField{Object: "facts of " + p.input.Owner.String(), Field: "clusters." + role + ".kubernetesVersion", Value: &Value{Value: fact.KubernetesVersion}}
 	if !recorded {
 		source.Default = "assumed, since the landscape records no other (spec.facts)"
 	} else if e.landscape.Config.Spec.Facts != "" {
-		source.Place = &Place{What: whatFacts, File: e.landscape.Config.Spec.Facts}
+		source.Place = &Place{Kind: placeFacts, File: e.landscape.Config.Spec.Facts}
 	}
-	a.From = append(a.From, source)
+	a.DerivedFrom = append(a.DerivedFrom, source)
 	return nil
 }

@@ -18,57 +18,57 @@ import (
 
 const annotationOrigin = "resources.gardener.cloud/origin"
 
-// live compares with the cluster. It reports whether the field, or without a field the object,
+// addLive compares with the cluster. It reports whether the field, or without a field the object,
 // exists.
-func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, value any) bool {
-	if e.opts.Live == nil {
+func (e *explainer) addLive(ctx context.Context, a *Answer, m objectMatch, list steps, value any) bool {
+	if e.opts.ReadObject == nil {
 		return false
 	}
 	if !slices.Contains(e.opts.Clusters, m.cluster) {
-		a.Live = &Live{Verdict: Unreachable, Message: fmt.Sprintf("there is no access to cluster %s from here: set KUBECONFIG, or give --kubeconfig PATH; --offline asks no cluster", m.cluster)}
+		a.Live = &LiveState{Verdict: VerdictUnreachable, Message: fmt.Sprintf("there is no access to cluster %s from here: set KUBECONFIG, or give --kubeconfig PATH; --offline asks no cluster", m.cluster)}
 		return false
 	}
-	object, err := e.opts.Live(ctx, m.cluster, a.Asked.Object)
+	object, err := e.opts.ReadObject(ctx, m.cluster, a.Subject.Object)
 	switch {
 	case err != nil:
-		a.Live = &Live{Verdict: Unreachable, Message: redact.Text(err.Error())}
+		a.Live = &LiveState{Verdict: VerdictUnreachable, Message: redact.Text(err.Error())}
 		return false
 	case object == nil:
-		a.Live = &Live{Verdict: Missing, Message: "the cluster does not have the object"}
+		a.Live = &LiveState{Verdict: VerdictMissing, Message: "the cluster does not have the object"}
 		return false
 	}
-	a.Live = &Live{Origin: object.GetAnnotations()[annotationOrigin]}
+	a.Live = &LiveState{Origin: object.GetAnnotations()[annotationOrigin]}
 	inGit := m.path
-	m, list, value = asStored(m, list, value)
-	found, has, err := locate(object.Object, m.path)
-	a.Live.HandedOver = handedOver(m, object, list)
-	if err != nil && e.explained(m, list, nil, a.Live.HandedOver) {
-		a.Live.Verdict, a.Live.Message = HandedOver, whyHandedOver(a.Live.HandedOver)
+	m, list, value = storedForm(m, list, value)
+	found, has, err := followPath(object.Object, m.path)
+	a.Live.HandedOver = handedOverFields(m, object, list)
+	if err != nil && e.isExplainedByHandover(m, list, nil, a.Live.HandedOver) {
+		a.Live.Verdict, a.Live.Message = VerdictHandedOver, handedOverText(a.Live.HandedOver)
 		return false
 	}
 	if err != nil {
-		a.Live.Verdict, a.Live.Message = Missing, "the cluster's object does not have the field"
+		a.Live.Verdict, a.Live.Message = VerdictMissing, "the cluster's object does not have the field"
 		return false
 	}
-	a.Live.Managers = managers(object, found, a.Manager)
+	a.Live.Managers = managersOf(object, found, a.Manager)
 	if m.path == "" {
-		a.Live.Verdict, a.Live.Message = Same, "the cluster has the object; name a field to compare it"
+		a.Live.Verdict, a.Live.Message = VerdictSame, "the cluster has the object; name a field to compare it"
 		return true
 	}
-	a.Live.Value = shownValue(object, found, has)
+	a.Live.Value = redactedValue(object, found, has)
 	if list == nil || m.path == inGit {
-		a.Asked.Field = found.String()
+		a.Subject.Field = found.String()
 	}
-	e.judge(a, m, list, value, object, has)
+	e.setVerdict(a, m, list, value, object, has)
 	return true
 }
 
-// judge explains the difference between Git and the cluster.
-func (e *explainer) judge(a *Answer, m match, list steps, value any, live *unstructured.Unstructured, has any) {
+// setVerdict explains the difference between Git and the cluster.
+func (e *explainer) setVerdict(a *Answer, m objectMatch, list steps, value any, live *unstructured.Unstructured, has any) {
 	owners := func(ours bool) []string {
 		var out []string
 		for _, manager := range a.Live.Managers {
-			if manager.Ours == ours {
+			if manager.IsOurs == ours {
 				out = append(out, manager.Name)
 			}
 		}
@@ -76,29 +76,29 @@ func (e *explainer) judge(a *Answer, m match, list steps, value any, live *unstr
 		return slices.Compact(out)
 	}
 	others, ours := owners(false), len(owners(true)) > 0
-	a.Live.Verdict, a.Live.Message = Same, "as Git says"
+	a.Live.Verdict, a.Live.Message = VerdictSame, "as Git says"
 	switch {
 	case list == nil:
-		a.Live.Verdict, a.Live.Message = Undeclared, "Git says nothing about it: "+by(others, "the API server fills it in")
+		a.Live.Verdict, a.Live.Message = VerdictUndeclared, "Git says nothing about it: "+ownersText(others, "the API server fills it in")
 	case m.declaration != nil && m.declaration.Secret == landscapes.SecretEncrypted && isSecret(m.object) && (list[0].key == fieldData || list[0].key == fieldStringData):
-		a.Live.Verdict, a.Live.Message = Unknown, "what Git says is encrypted, and no key that is known here opens it"
+		a.Live.Verdict, a.Live.Message = VerdictUnknown, "what Git says is encrypted, and no key that is known here opens it"
 	case isSymbolic(value):
-		a.Live.Verdict, a.Live.Message = Unknown, "what Git says depends on facts that only the cluster knows"
-	case e.equal(m.object, list, value, has):
+		a.Live.Verdict, a.Live.Message = VerdictUnknown, "what Git says depends on facts that only the cluster knows"
+	case e.isEqual(m.object, list, value, has):
 		if !ours && len(others) > 0 {
-			a.Live.Message = "as Git says, though we do not own it: " + by(others, "")
+			a.Live.Message = "as Git says, though we do not own it: " + ownersText(others, "")
 		}
 	case live.GetAnnotations()["resources.gardener.cloud/ignore"] == "true":
-		a.Live.Verdict, a.Live.Message = Others, "the object is ignored (annotation resources.gardener.cloud/ignore)"
-	case e.explained(m, list, has, a.Live.HandedOver):
-		a.Live.Verdict, a.Live.Message = HandedOver, whyHandedOver(a.Live.HandedOver)
+		a.Live.Verdict, a.Live.Message = VerdictOthers, "the object is ignored (annotation resources.gardener.cloud/ignore)"
+	case e.isExplainedByHandover(m, list, has, a.Live.HandedOver):
+		a.Live.Verdict, a.Live.Message = VerdictHandedOver, handedOverText(a.Live.HandedOver)
 	case len(others) > 0 && !ours:
-		a.Live.Verdict, a.Live.Message = Others, "another value than Git's is kept: "+by(others, "")
+		a.Live.Verdict, a.Live.Message = VerdictOthers, "another value than Git's is kept: "+ownersText(others, "")
 		if e.landscape.Config.Spec.ForceConflicts {
 			a.Live.Message += "; spec.forceConflicts takes it back with the next apply"
 		}
 	default:
-		a.Live.Verdict = Differs
+		a.Live.Verdict = VerdictDiffers
 		a.Live.Message = "another value than Git's, though we own it: drift, or this state is not applied yet (pergola diff --live, pergola apply)"
 	}
 }
@@ -109,15 +109,15 @@ func isSymbolic(value any) bool {
 	return ok && strings.Contains(text, strict.SymbolicMark)
 }
 
-func by(managers []string, otherwise string) string {
+func ownersText(managers []string, otherwise string) string {
 	if len(managers) == 0 {
 		return otherwise
 	}
 	return "owned by " + strings.Join(managers, ", ")
 }
 
-// equal compares like plans: quantities by value, numbers in any notation.
-func (e *explainer) equal(object *unstructured.Unstructured, list steps, a, b any) bool {
+// isEqual compares like plans: quantities by value, numbers in any notation.
+func (e *explainer) isEqual(object *unstructured.Unstructured, list steps, a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
 	}
@@ -141,19 +141,19 @@ func (e *explainer) equal(object *unstructured.Unstructured, list steps, a, b an
 	}
 	switch a.(type) {
 	case map[string]any, []any:
-		return subset(a, b)
+		return isSubset(a, b)
 	}
 	return len(redact.Compare(wrap(a), wrap(b))) == 0
 }
 
-// subset reports whether the cluster has all of Git's subtree, apart from facts; the API may add
+// isSubset reports whether the cluster has all of Git's subtree, apart from facts; the API may add
 // fields.
-func subset(want, have any) bool {
+func isSubset(want, have any) bool {
 	switch w := want.(type) {
 	case map[string]any:
 		h, ok := have.(map[string]any)
 		for key, value := range w {
-			if !ok || !subset(value, h[key]) {
+			if !ok || !isSubset(value, h[key]) {
 				return false
 			}
 		}
@@ -164,7 +164,7 @@ func subset(want, have any) bool {
 			return false
 		}
 		for i := range w {
-			if !subset(w[i], h[i]) {
+			if !isSubset(w[i], h[i]) {
 				return false
 			}
 		}
@@ -173,8 +173,8 @@ func subset(want, have any) bool {
 	return isSymbolic(want) || reflect.DeepEqual(want, have) || fmt.Sprint(want) == fmt.Sprint(have)
 }
 
-// managers returns the managers that own a field or fields in it.
-func managers(object *unstructured.Unstructured, list steps, ours string) []Manager {
+// managersOf returns the managers that own a field or fields in it.
+func managersOf(object *unstructured.Unstructured, list steps, ours string) []Manager {
 	var out []Manager
 	for _, entry := range object.GetManagedFields() {
 		if entry.FieldsV1 == nil || entry.Subresource == "status" && (len(list) == 0 || list[0].key != "status") {
@@ -188,7 +188,7 @@ func managers(object *unstructured.Unstructured, list steps, ours string) []Mana
 		if !owns && !part {
 			continue
 		}
-		manager := Manager{Name: entry.Manager, Operation: string(entry.Operation), Part: part && !owns, Ours: entry.Manager == ours}
+		manager := Manager{Name: entry.Manager, Operation: string(entry.Operation), IsPart: part && !owns, IsOurs: entry.Manager == ours}
 		if entry.Time != nil {
 			at := entry.Time.UTC()
 			manager.Time = &at
@@ -242,7 +242,7 @@ func itemFields(fields map[string]any, item any, index int) any {
 	for name, inner := range fields {
 		if text, ok := strings.CutPrefix(name, "k:"); ok {
 			var keys map[string]any
-			if json.Unmarshal([]byte(text), &keys) == nil && subset(keys, item) {
+			if json.Unmarshal([]byte(text), &keys) == nil && isSubset(keys, item) {
 				return inner
 			}
 		}

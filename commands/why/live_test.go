@@ -21,23 +21,24 @@ import (
 
 func refOf(kind, name string) change.Ref { return change.Ref{Kind: kind, Name: name} }
 
-var kinds = map[string]schema.GroupVersionResource{
+var kindResources = map[string]schema.GroupVersionResource{
 	"Deployment": {Group: "apps", Version: "v1", Resource: "deployments"}, "Namespace": {Version: "v1", Resource: "namespaces"},
 	"ConfigMap": {Version: "v1", Resource: "configmaps"}, "Shoot": {Group: "core.gardener.cloud", Version: "v1beta1", Resource: "shoots"},
 }
 
-// TestLive compares with an object on an API server that we applied and others changed.
-func TestLive(t *testing.T) {
+// TestCompareWithCluster compares with an object on an API server that we applied and others
+// changed.
+func TestCompareWithCluster(t *testing.T) {
 	apiserver.Needed(t)
 	client, err := dynamic.NewForConfig(server.config)
 	require.NoError(t, err)
-	l := folder(t, nil)
+	l := writeDemoLandscape(t, nil)
 	const question = "Deployment garden/virtual-garden-kube-apiserver"
 	onLive := func(o *Options) {
-		o.Renders, o.Owner = 1, "garden/local" // the test is not about the sources of the value
+		o.MaxRenders, o.Owner = 1, "garden/local" // the test is not about the sources of the value
 		o.Clusters = []string{"runtime"}
-		o.Live = func(ctx context.Context, _ string, ref change.Ref) (*unstructured.Unstructured, error) {
-			found, err := client.Resource(kinds[ref.Kind]).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		o.ReadObject = func(ctx context.Context, _ string, ref change.Ref) (*unstructured.Unstructured, error) {
+			found, err := client.Resource(kindResources[ref.Kind]).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 			if err != nil {
 				return nil, nil
 			}
@@ -45,10 +46,10 @@ func TestLive(t *testing.T) {
 		}
 	}
 	a := explain(t, l, question+".spec.replicas", onLive)[0]
-	assert.Equal(t, Missing, a.Live.Verdict)
+	assert.Equal(t, VerdictMissing, a.Live.Verdict)
 
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "garden"}}}
-	_, err = client.Resource(kinds["Namespace"]).Create(t.Context(), namespace, metav1.CreateOptions{})
+	_, err = client.Resource(kindResources["Namespace"]).Create(t.Context(), namespace, metav1.CreateOptions{})
 	require.NoError(t, err)
 	bundles, err := render.All(l, components.FS, func(o render.Owner) bool { return o.Kind == "garden" })
 	require.NoError(t, err)
@@ -60,7 +61,7 @@ func TestLive(t *testing.T) {
 			}
 		}
 	}
-	deployments := client.Resource(kinds["Deployment"]).Namespace("garden")
+	deployments := client.Resource(kindResources["Deployment"]).Namespace("garden")
 	apply := func(manager string, object *unstructured.Unstructured) {
 		t.Helper()
 		_, err := deployments.Apply(t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: manager, Force: true})
@@ -69,21 +70,21 @@ func TestLive(t *testing.T) {
 	apply(owner.FieldManager, deployment)
 
 	a = explain(t, l, question+".spec.replicas", onLive)[0]
-	assert.Equal(t, Same, a.Live.Verdict)
+	assert.Equal(t, VerdictSame, a.Live.Verdict)
 	require.Len(t, a.Live.Managers, 1)
 	assert.Equal(t, "pergola", a.Live.Managers[0].Name)
-	assert.True(t, a.Live.Managers[0].Ours)
+	assert.True(t, a.Live.Managers[0].IsOurs)
 	assert.NotNil(t, a.Live.Managers[0].Time)
-	assert.Contains(t, text(t, []Answer{a}), "live     2: as Git says\n  owners   pergola (Apply, ")
+	assert.Contains(t, answersText(t, []Answer{a}), "live     2: as Git says\n  owners   pergola (Apply, ")
 
 	a = explain(t, l, question+".spec.template.spec", onLive)[0]
-	assert.Equal(t, Same, a.Live.Verdict, "what the API server fills in is no difference")
+	assert.Equal(t, VerdictSame, a.Live.Verdict, "what the API server fills in is no difference")
 
 	scaled := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": map[string]any{"name": deployment.GetName(), "namespace": "garden"}, "spec": map[string]any{"replicas": int64(5)}}}
 	apply("autoscaler", scaled)
 	a = explain(t, l, question+".spec.replicas", onLive)[0]
-	assert.Equal(t, Others, a.Live.Verdict)
+	assert.Equal(t, VerdictOthers, a.Live.Verdict)
 	assert.Contains(t, a.Live.Message, "owned by autoscaler")
 	assert.Equal(t, &Value{Value: int64(5)}, a.Live.Value)
 
@@ -92,10 +93,10 @@ func TestLive(t *testing.T) {
 	unstructured.RemoveNestedField(changed.Object, "spec", "replicas")
 	apply(owner.FieldManager, changed)
 	a = explain(t, l, question+".spec.template.spec.priorityClassName", onLive)[0]
-	assert.Equal(t, Differs, a.Live.Verdict, "ours, and not as Git says")
+	assert.Equal(t, VerdictDiffers, a.Live.Verdict, "ours, and not as Git says")
 
 	a = explain(t, l, question+".spec.progressDeadlineSeconds", onLive)[0]
-	assert.Equal(t, Undeclared, a.Live.Verdict)
+	assert.Equal(t, VerdictUndeclared, a.Live.Verdict)
 	assert.Equal(t, &Value{Value: int64(600)}, a.Live.Value)
 	assert.Contains(t, a.Notes[0], "Git says nothing about this field")
 	_, err = Explain(t.Context(), l, question+".spec.progressDeadline", Options{Catalogue: components.FS})
@@ -103,15 +104,15 @@ func TestLive(t *testing.T) {
 }
 
 func TestNoAccess(t *testing.T) {
-	l := folder(t, nil)
+	l := writeDemoLandscape(t, nil)
 	fails := func(o *Options) {
 		o.Clusters = []string{"runtime"}
-		o.Live = func(context.Context, string, change.Ref) (*unstructured.Unstructured, error) {
+		o.ReadObject = func(context.Context, string, change.Ref) (*unstructured.Unstructured, error) {
 			return nil, errors.New("https://me:hunter2hunter2@api.example.org: refused")
 		}
 	}
 	a := explain(t, l, "Garden local.spec.virtualCluster.kubernetes.version", fails)[0]
-	assert.Equal(t, Unreachable, a.Live.Verdict)
+	assert.Equal(t, VerdictUnreachable, a.Live.Verdict)
 	assert.NotContains(t, a.Live.Message, "hunter2")
 	a = explain(t, l, "Shoot garden-local/local.spec.kubernetes.version", fails)[0]
 	assert.Equal(t, "there is no access to cluster virtual from here: set KUBECONFIG, or give --kubeconfig PATH; --offline asks no cluster", a.Live.Message)
@@ -128,7 +129,7 @@ func TestOwnership(t *testing.T) {
 		"spec.containers[a].image": {true, false}, "spec.containers[b].image": {false, false}, "spec.containers": {false, true},
 		"spec.tags[0]": {true, false}, "spec.args[0]": {true, false}, "spec": {false, true},
 	} {
-		list, _, err := locate(object, path)
+		list, _, err := followPath(object, path)
 		require.NoError(t, err)
 		owns, part := ownership(fields, object, list)
 		assert.Equal(t, want, [2]bool{owns, part}, path)

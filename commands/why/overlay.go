@@ -14,20 +14,20 @@ import (
 // kustomizationFile is the main file of an overlay.
 const kustomizationFile = "kustomization.yaml"
 
-// overlays returns the component's overlays that change the field.
-func (e *explainer) overlays(p *probe, m match, list steps) []Place {
+// overlayPlaces returns the component's overlays that change the field.
+func (e *explainer) overlayPlaces(p *probe, m objectMatch, list steps) []Place {
 	named := strings.Split(m.origin.Overlay, ", ")
 	var out []Place
 	var all []render.Overlay
-	for _, o := range e.render.Overlays {
+	for _, o := range e.renderOptions.Overlays {
 		if o.Component == m.bundle.Component {
 			all = append(all, o)
 		}
 	}
-	before := p.withOverlays(nil)
+	before := p.renderWithOverlays(nil)
 	for i, o := range all {
-		after := p.withOverlays(all[:i+1])
-		if slices.Contains(named, o.Name) && after.key != before.key {
+		after := p.renderWithOverlays(all[:i+1])
+		if slices.Contains(named, o.Name) && after.valueKey != before.valueKey {
 			out = append(out, e.overlayPlace(o, m, list))
 		}
 		before = after
@@ -35,16 +35,16 @@ func (e *explainer) overlays(p *probe, m match, list steps) []Place {
 	return out
 }
 
-// adding returns the overlay that adds the object, if the catalogue does not render it. Files of
-// both are below components/; only the catalogue has its own.
-func (e *explainer) adding(m match) (render.Overlay, bool) {
+// addingOverlay returns the overlay that adds the object, if the catalogue does not render it.
+// Files of both are below components/; only the catalogue has its own.
+func (e *explainer) addingOverlay(m objectMatch) (render.Overlay, bool) {
 	if m.origin.Overlay == "" {
 		return render.Overlay{}, false
 	}
 	if _, err := fs.Stat(e.opts.Catalogue, strings.TrimPrefix(m.origin.File, "components/")); err == nil {
 		return render.Overlay{}, false
 	}
-	for _, o := range e.render.Overlays {
+	for _, o := range e.renderOptions.Overlays {
 		if o.Component == m.bundle.Component && strings.HasPrefix(m.origin.File, o.Name+"/") {
 			return o, true
 		}
@@ -55,11 +55,11 @@ func (e *explainer) adding(m match) (render.Overlay, bool) {
 // overlayPlace returns where an overlay writes a field: the first file by name that has the path.
 // Otherwise it is a transformer of the kustomization, a field around it, or the kustomization as a
 // whole.
-func (e *explainer) overlayPlace(o render.Overlay, m match, list steps) Place {
+func (e *explainer) overlayPlace(o render.Overlay, m objectMatch, list steps) Place {
 	kustomization := path.Join(o.Dir, kustomizationFile)
 	at := func(file string, line int, exact bool) Place {
 		name := path.Join(o.Name, strings.TrimPrefix(file, o.Dir+"/"))
-		return Place{What: whatOverlay, File: name, Layer: e.layerOf(o.Name + "/"), Line: line, Exact: exact, Text: e.text(readLines(o.FS, file), line)}
+		return Place{Kind: placeOverlay, File: name, Layer: e.layerOf(o.Name + "/"), Line: line, IsExact: exact, Text: e.lineText(readLines(o.FS, file), line)}
 	}
 	ref := change.RefOf(m.object)
 	var written, around *Place

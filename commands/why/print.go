@@ -20,7 +20,7 @@ func Print(w io.Writer, answers []Answer, files func(string) string) error {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		printer{&b, files}.answer(a)
+		printer{&b, files}.printAnswer(a)
 	}
 	_, err := io.WriteString(w, printable.MultiLine(b.String()))
 	return err
@@ -31,8 +31,8 @@ type printer struct {
 	files func(string) string
 }
 
-// line prints text under a heading and indents its further lines.
-func (p printer) line(heading, text string) {
+// printLine prints text under a heading and indents its further lines.
+func (p printer) printLine(heading, text string) {
 	lines := strings.Split(text, "\n")
 	fmt.Fprintf(p, "  %-8s %s\n", heading, lines[0])
 	for _, more := range lines[1:] {
@@ -40,46 +40,46 @@ func (p printer) line(heading, text string) {
 	}
 }
 
-func (p printer) answer(a Answer) {
-	about := fmt.Sprintf("%s on cluster %s", a.Asked.Object, a.Asked.Cluster)
-	if a.Asked.Field != "" {
-		about += ": " + a.Asked.Field
+func (p printer) printAnswer(a Answer) {
+	about := fmt.Sprintf("%s on cluster %s", a.Subject.Object, a.Subject.Cluster)
+	if a.Subject.Field != "" {
+		about += ": " + a.Subject.Field
 	}
 	p.WriteString(printable.Line(about) + "\n")
 	if a.Value != nil {
-		p.line("value", show(a.Value))
+		p.printLine("value", valueText(a.Value))
 	}
 	heading := "written"
-	for _, place := range a.Written {
-		p.line(heading, p.place(place))
+	for _, place := range a.WrittenAt {
+		p.printLine(heading, p.printPlace(place))
 		heading = ""
 	}
 	if a.Image != nil {
-		p.line("image", a.Image.Name+" of "+p.place(a.Image.Place))
+		p.printLine("image", a.Image.Name+" of "+p.printPlace(a.Image.Place))
 	}
 	heading = "from"
-	for _, source := range a.From {
-		p.line(heading, p.source(source))
+	for _, source := range a.DerivedFrom {
+		p.printLine(heading, p.printSource(source))
 		heading = ""
 	}
-	p.line("part of", partOf(a))
-	p.line("applied", applied(a))
+	p.printLine("part of", bundleText(a))
+	p.printLine("applied", deliveryText(a))
 	if a.Live != nil {
-		p.live(*a.Live)
+		p.printLive(*a.Live)
 	}
 	for _, note := range a.Notes {
-		p.line("note", note)
+		p.printLine("note", note)
 	}
 }
 
-func partOf(a Answer) string {
+func bundleText(a Answer) string {
 	if a.Bundle == "" {
-		return "landscape " + a.Asked.Landscape + ", which declares the object"
+		return "landscape " + a.Subject.Landscape + ", which declares the object"
 	}
-	return fmt.Sprintf("bundle %s of component %s, for %s of landscape %s", a.Bundle, a.Component, a.Owner, a.Asked.Landscape)
+	return fmt.Sprintf("bundle %s of component %s, for %s of landscape %s", a.Bundle, a.Component, a.Owner, a.Subject.Landscape)
 }
 
-func applied(a Answer) string {
+func deliveryText(a Answer) string {
 	switch {
 	case a.ManagedResource == "":
 		return fmt.Sprintf("directly, by %s; inventory: ConfigMap %s", a.Manager, a.Inventory)
@@ -89,9 +89,9 @@ func applied(a Answer) string {
 	return fmt.Sprintf("by ManagedResource %s of class %s, as %s", a.ManagedResource, a.Class, a.Manager)
 }
 
-func (p printer) place(place Place) string {
+func (p printer) printPlace(place Place) string {
 	name := place.File
-	if place.What != whatTemplate && place.What != whatVector {
+	if place.Kind != placeTemplate && place.Kind != placeImageVector {
 		name = p.files(place.File)
 	}
 	if place.Line > 0 {
@@ -100,13 +100,13 @@ func (p printer) place(place Place) string {
 	if place.Column > 0 {
 		name = fmt.Sprintf("%s:%d", name, place.Column)
 	}
-	if place.What == whatOverlay {
+	if place.Kind == placeOverlay {
 		name += ", an overlay"
 	}
 	if place.Layer != "" {
 		name += ", layer " + place.Layer
 	}
-	if !place.Exact {
+	if !place.IsExact {
 		name += " (around it)"
 	}
 	if place.Text != "" {
@@ -129,26 +129,26 @@ func commitText(a blame.Answer) string {
 	return text
 }
 
-func (p printer) source(s Source) string {
+func (p printer) printSource(s SourceField) string {
 	text := s.Object + ": " + s.Field
 	if s.Value != nil {
-		text += " = " + show(s.Value)
+		text += " = " + valueText(s.Value)
 	}
 	if s.Default != "" {
 		text += "\n  not in Git: " + s.Default
 	}
 	if s.Place != nil {
-		text += "\n  " + strings.ReplaceAll(p.place(*s.Place), "\n", "\n  ")
+		text += "\n  " + strings.ReplaceAll(p.printPlace(*s.Place), "\n", "\n  ")
 	}
 	return text
 }
 
-func (p printer) live(l Live) {
+func (p printer) printLive(l LiveState) {
 	text := l.Message
 	if l.Value != nil {
-		text = show(l.Value) + ": " + text
+		text = valueText(l.Value) + ": " + text
 	}
-	p.line("live", text)
+	p.printLine("live", text)
 	heading := "owners"
 	for _, m := range l.Managers {
 		text := m.Name + " (" + m.Operation
@@ -156,30 +156,30 @@ func (p printer) live(l Live) {
 			text += ", " + m.Time.Format("2006-01-02 15:04:05")
 		}
 		text += ")"
-		if m.Ours {
+		if m.IsOurs {
 			text += ", Pergola"
 		}
-		if m.Part {
+		if m.IsPart {
 			text += ", of something in it"
 		}
-		p.line(heading, text)
+		p.printLine(heading, text)
 		heading = ""
 	}
 	heading = "left"
 	for _, h := range l.HandedOver {
-		p.line(heading, plan.HandedOverText(h))
+		p.printLine(heading, plan.HandedOverText(h))
 		heading = ""
 	}
 	if l.Origin != "" {
-		p.line("origin", l.Origin)
+		p.printLine("origin", l.Origin)
 	}
 }
 
-// maxShown limits a value in the text, in characters; JSON has all of it.
-const maxShown = 1000
+// maxShownValue limits a value in the text, in characters; JSON has all of it.
+const maxShownValue = 1000
 
-// show returns a value as one line, or as YAML if it is long.
-func show(v *Value) string {
+// valueText returns a value as one line, or as YAML if it is long.
+func valueText(v *Value) string {
 	if v.Hidden {
 		return "(hidden)"
 	}
@@ -197,8 +197,8 @@ func show(v *Value) string {
 	if doc, err := yaml.Marshal(v.Value); err == nil {
 		text = "\n" + strings.TrimSpace(string(doc))
 	}
-	if r := []rune(text); len(r) > maxShown {
-		text = fmt.Sprintf("%s…\n(%d characters more; -o json shows all)", string(r[:maxShown]), len(r)-maxShown)
+	if r := []rune(text); len(r) > maxShownValue {
+		text = fmt.Sprintf("%s…\n(%d characters more; -o json shows all)", string(r[:maxShownValue]), len(r)-maxShownValue)
 	}
 	return text
 }

@@ -18,18 +18,18 @@ type probe struct {
 	list    steps
 }
 
-func newProbe(e *explainer, m match, list steps) *probe {
-	options := e.render.WithoutChecks()
+func newProbe(e *explainer, m objectMatch, list steps) *probe {
+	options := e.renderOptions.WithoutChecks()
 	options.Only = []string{m.bundle.Component}
 	return &probe{options: options, input: m.input, bundle: m.bundle.Name, ref: change.RefOf(m.object), list: list}
 }
 
-// outcome is the field after a render.
-type outcome struct {
-	// key is the same for equal outcomes.
-	key string
-	// failed: it does not render with these inputs.
-	failed bool
+// renderOutcome is the field after a render.
+type renderOutcome struct {
+	// valueKey is the same for equal outcomes.
+	valueKey string
+	// isFailed: it does not render with these inputs.
+	isFailed bool
 }
 
 const (
@@ -37,58 +37,58 @@ const (
 	noField  = "no field"
 )
 
-func (p *probe) withOverlays(overlays []render.Overlay) outcome {
+func (p *probe) renderWithOverlays(overlays []render.Overlay) renderOutcome {
 	options := p.options
 	options.Overlays = overlays
 	return p.render(*p.input, options)
 }
 
-func (p *probe) with(in render.Input) outcome { return p.render(in, p.options) }
+func (p *probe) renderWith(in render.Input) renderOutcome { return p.render(in, p.options) }
 
-func (p *probe) render(in render.Input, options render.Options) outcome {
+func (p *probe) render(in render.Input, options render.Options) renderOutcome {
 	result, err := render.Render(in, options)
 	if err != nil {
-		return outcome{failed: true}
+		return renderOutcome{isFailed: true}
 	}
 	for _, b := range result.Bundles {
 		if b.Name != p.bundle {
 			continue
 		}
 		for _, o := range b.Objects {
-			if !p.same(change.RefOf(o.Unstructured)) {
+			if !p.isSameObject(change.RefOf(o.Unstructured)) {
 				continue
 			}
 			if len(p.list) == 0 {
-				return outcome{key: "there"}
+				return renderOutcome{valueKey: "there"}
 			}
 			value, ok := p.list.value(o.Object)
 			if !ok {
-				return outcome{key: noField}
+				return renderOutcome{valueKey: noField}
 			}
 			text, err := json.Marshal(value)
-			return outcome{key: "=" + string(text), failed: err != nil}
+			return renderOutcome{valueKey: "=" + string(text), isFailed: err != nil}
 		}
 	}
-	return outcome{key: noObject}
+	return renderOutcome{valueKey: noObject}
 }
 
-// same compares names without the hash of the content, which may change.
-func (p *probe) same(ref change.Ref) bool {
+// isSameObject compares names without the hash of the content, which may change.
+func (p *probe) isSameObject(ref change.Ref) bool {
 	if ref == p.ref {
 		return true
 	}
-	was, hashed := unhashed(p.ref.Name)
-	is, _ := unhashed(ref.Name)
+	was, hashed := trimHash(p.ref.Name)
+	is, _ := trimHash(ref.Name)
 	return hashed && was == is && ref.Kind == p.ref.Kind && ref.Namespace == p.ref.Namespace
 }
 
-// changed returns the input with another value at a path of an object; absent removes it. The
+// changeInput returns the input with another value at a path of an object; absent removes it. The
 // target version of the components follows from the owner.
-func changed(in render.Input, object string, at []any, value any) render.Input {
+func changeInput(in render.Input, object string, at []any, value any) render.Input {
 	in.Objects = maps.Clone(in.Objects)
-	in.Objects[object] = put(in.Objects[object], at, value).(map[string]any)
+	in.Objects[object] = replaceAt(in.Objects[object], at, value).(map[string]any)
 	if path, ok := versionFields[object]; ok && object == in.Owner.Kind {
-		if version, ok := lookup(in.Objects[object], path).(string); ok && version != "" {
+		if version, ok := valueAt(in.Objects[object], path).(string); ok && version != "" {
 			in.TargetVersion = version
 		}
 	}
@@ -101,34 +101,34 @@ var versionFields = map[string][]any{
 	"shoot":  {"spec", "kubernetes", "version"},
 }
 
-type absent struct{}
+type removedValue struct{}
 
-// put returns a copy with another value at a path; the rest is shared.
-func put(in any, at []any, value any) any {
+// replaceAt returns a copy with another value at a path; the rest is shared.
+func replaceAt(in any, at []any, value any) any {
 	if len(at) == 0 {
 		return value
 	}
 	switch step := at[0].(type) {
 	case string:
 		out := maps.Clone(in.(map[string]any))
-		if _, gone := value.(absent); gone && len(at) == 1 {
+		if _, gone := value.(removedValue); gone && len(at) == 1 {
 			delete(out, step)
 		} else {
-			out[step] = put(out[step], at[1:], value)
+			out[step] = replaceAt(out[step], at[1:], value)
 		}
 		return out
 	case int:
 		out := slices.Clone(in.([]any))
-		if _, gone := value.(absent); gone && len(at) == 1 {
+		if _, gone := value.(removedValue); gone && len(at) == 1 {
 			return slices.Delete(out, step, step+1)
 		}
-		out[step] = put(out[step], at[1:], value)
+		out[step] = replaceAt(out[step], at[1:], value)
 		return out
 	}
 	return in
 }
 
-func lookup(in any, at []any) any {
+func valueAt(in any, at []any) any {
 	for _, step := range at {
 		switch s := step.(type) {
 		case string:

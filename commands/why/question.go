@@ -14,14 +14,14 @@ type question struct {
 	text string
 	// kind is lower case; group is the text after its first dot.
 	kind, group string
-	// rest is the name of the object and the path.
-	rest string
+	// nameAndPath is the name of the object and the path.
+	nameAndPath string
 }
 
 // maxQuestion limits the text in bytes: the longest names with a deep path.
 const maxQuestion = 4096
 
-func parse(text string) (question, error) {
+func parseQuestion(text string) (question, error) {
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > maxQuestion {
 		return question{}, fmt.Errorf("the question is longer than %d characters", maxQuestion)
@@ -33,7 +33,7 @@ func parse(text string) (question, error) {
 	if !ok || kind == "" || rest == "" {
 		return question{}, fmt.Errorf(`%q names no object: give its kind and name, and the field if you like, such as "Deployment garden/kube-apiserver.spec.replicas"`, text)
 	}
-	q := question{text: text, rest: rest}
+	q := question{text: text, nameAndPath: rest}
 	q.kind, q.group, _ = strings.Cut(strings.ToLower(kind), ".")
 	if long := longKind(q.kind); long != "" {
 		q.kind = long
@@ -83,41 +83,41 @@ func (q question) fitsKind(ref change.Ref) bool {
 
 // How well a name matches, in ascending order.
 const (
-	fitsNot = iota
-	// fitsHash: the hash of the content differs.
-	fitsHash
-	// fitsName: the namespace is missing.
-	fitsName
-	fitsWhole
+	noFit = iota
+	// fitExceptHash: the hash of the content differs.
+	fitExceptHash
+	// fitNameOnly: the namespace is missing.
+	fitNameOnly
+	fitWhole
 )
 
-// fit returns how well an object matches, and the field path after its name.
-func (q question) fit(ref change.Ref) (how int, field string) {
+// matchName returns how well an object matches, and the field path after its name.
+func (q question) matchName(ref change.Ref) (how int, field string) {
 	if !q.fitsKind(ref) {
-		return fitsNot, ""
+		return noFit, ""
 	}
 	whole := ref.Name
 	if ref.Namespace != "" {
 		whole = ref.Namespace + "/" + ref.Name
 	}
-	if field, ok := behind(q.rest, whole); ok {
-		return fitsWhole, field
+	if field, ok := cutName(q.nameAndPath, whole); ok {
+		return fitWhole, field
 	}
-	if field, ok := behind(q.rest, ref.Name); ok {
-		return fitsName, field
+	if field, ok := cutName(q.nameAndPath, ref.Name); ok {
+		return fitNameOnly, field
 	}
-	if base, hash := unhashed(whole); hash {
-		if rest, ok := strings.CutPrefix(q.rest, base+"-"); ok && len(rest) >= hashLength && isHash(rest[:hashLength]) {
-			if field, ok := behind(q.rest, base+"-"+rest[:hashLength]); ok {
-				return fitsHash, field
+	if base, hash := trimHash(whole); hash {
+		if rest, ok := strings.CutPrefix(q.nameAndPath, base+"-"); ok && len(rest) >= hashLength && isHash(rest[:hashLength]) {
+			if field, ok := cutName(q.nameAndPath, base+"-"+rest[:hashLength]); ok {
+				return fitExceptHash, field
 			}
 		}
 	}
-	return fitsNot, ""
+	return noFit, ""
 }
 
-// behind returns the path after a name, or "".
-func behind(text, name string) (string, bool) {
+// cutName returns the path after a name, or "".
+func cutName(text, name string) (string, bool) {
 	rest, ok := strings.CutPrefix(text, name)
 	switch {
 	case !ok:
@@ -132,8 +132,8 @@ func behind(text, name string) (string, bool) {
 
 const hashLength = 8
 
-// unhashed removes the hash of the content from a name; a match only means that it looks like one.
-func unhashed(name string) (string, bool) {
+// trimHash removes the hash of the content from a name; a match only means that it looks like one.
+func trimHash(name string) (string, bool) {
 	at := len(name) - hashLength - 1
 	if at <= 0 || name[at] != '-' || !isHash(name[at+1:]) {
 		return name, false
@@ -150,8 +150,8 @@ type UnknownError struct{ Message string }
 
 func (e *UnknownError) Error() string { return e.Message }
 
-// unknown suggests the nearest of the existing objects.
-func (q question) unknown(where string, refs []change.Ref) error {
+// unknownError suggests the nearest of the existing objects.
+func (q question) unknownError(where string, refs []change.Ref) error {
 	var kinds, names []string
 	for _, ref := range refs {
 		kinds = append(kinds, ref.Kind)
@@ -164,29 +164,29 @@ func (q question) unknown(where string, refs []change.Ref) error {
 	kinds, names = slices.Compact(kinds), slices.Compact(names)
 	if len(names) == 0 {
 		message := fmt.Sprintf("%s has no object of kind %s", where, q.kind)
-		if guess := nearest(q.kind, kinds); guess != "" {
+		if guess := nearestWord(q.kind, kinds); guess != "" {
 			return &UnknownError{fmt.Sprintf("%s; did you mean %s?", message, guess)}
 		}
 		return &UnknownError{fmt.Sprintf("%s; its kinds are %s", message, strings.Join(kinds, ", "))}
 	}
-	message := fmt.Sprintf("%s has no %s %s", where, q.kind, q.rest)
-	if guess := nearestName(q.rest, names); len(guess) > 0 {
+	message := fmt.Sprintf("%s has no %s %s", where, q.kind, q.nameAndPath)
+	if guess := nearestNames(q.nameAndPath, names); len(guess) > 0 {
 		return &UnknownError{fmt.Sprintf("%s; did you mean %s?", message, strings.Join(guess, " or "))}
 	}
 	shown := names[:min(10, len(names))]
-	return &UnknownError{fmt.Sprintf("%s; there are %s%s", message, strings.Join(shown, ", "), more(len(names)-len(shown)))}
+	return &UnknownError{fmt.Sprintf("%s; there are %s%s", message, strings.Join(shown, ", "), moreText(len(names)-len(shown)))}
 }
 
-func more(n int) string {
+func moreText(n int) string {
 	if n <= 0 {
 		return ""
 	}
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// nearestName returns up to three suggestions for a misspelt name. The end of the name is unknown
+// nearestNames returns up to three suggestions for a misspelt name. The end of the name is unknown
 // then, so it tries the whole text, then shorter prefixes.
-func nearestName(rest string, names []string) []string {
+func nearestNames(rest string, names []string) []string {
 	bare := func(name string) string { return name[strings.LastIndex(name, "/")+1:] }
 	var short []string
 	for _, name := range names {
@@ -219,8 +219,8 @@ func nearestName(rest string, names []string) []string {
 	return nil
 }
 
-// nearest is suggest.Closest without regard to case.
-func nearest(word string, candidates []string) string {
+// nearestWord is suggest.Closest without regard to case.
+func nearestWord(word string, candidates []string) string {
 	lower := make([]string, len(candidates))
 	for i, c := range candidates {
 		lower[i] = strings.ToLower(c)

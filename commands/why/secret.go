@@ -26,28 +26,28 @@ func valuesBelow(path string) (rest string, ok bool) {
 	return rest, !strings.HasPrefix(path, "[") && (word == fieldData || word == fieldStringData)
 }
 
-// inGit returns the path in Git. Values of a Secret are found in either field; stringData takes
+// gitPath returns the path in Git. Values of a Secret are found in either field; stringData takes
 // precedence, as in the API server.
-func inGit(m match) string {
+func gitPath(m objectMatch) string {
 	rest, ok := valuesBelow(m.path)
 	if !ok || !isSecret(m.object) {
 		return m.path
 	}
 	if rest == "" {
-		if _, _, err := locate(m.object.Object, m.path); err == nil {
+		if _, _, err := followPath(m.object.Object, m.path); err == nil {
 			return m.path
 		}
 	}
 	for _, field := range []string{fieldStringData, fieldData} {
-		if _, _, err := locate(m.object.Object, field+rest); err == nil {
+		if _, _, err := followPath(m.object.Object, field+rest); err == nil {
 			return field + rest
 		}
 	}
 	return m.path
 }
 
-// asStored converts a question about a Secret, and Git's value, to the form in a cluster.
-func asStored(m match, list steps, value any) (match, steps, any) {
+// storedForm converts a question about a Secret, and Git's value, to the form in a cluster.
+func storedForm(m objectMatch, list steps, value any) (objectMatch, steps, any) {
 	rest, ok := valuesBelow(m.path)
 	if !ok || !isSecret(m.object) {
 		return m, list, value
@@ -58,18 +58,18 @@ func asStored(m match, list steps, value any) (match, steps, any) {
 	}
 	list = slices.Clone(list)
 	list[0].key = fieldData
-	return m, list, encoded(value)
+	return m, list, encodedData(value)
 }
 
-// encoded converts a value of stringData, or all values, to the form in data.
-func encoded(value any) any {
+// encodedData converts a value of stringData, or all values, to the form in data.
+func encodedData(value any) any {
 	switch v := value.(type) {
 	case string:
 		return base64.StdEncoding.EncodeToString([]byte(v))
 	case map[string]any:
 		out := maps.Clone(v)
 		for key := range out {
-			out[key] = encoded(out[key])
+			out[key] = encodedData(out[key])
 		}
 		return out
 	}

@@ -9,27 +9,27 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// template returns the place in the catalogue that writes the field, as exactly as its source
+// templatePlace returns the place in the catalogue that writes the field, as exactly as its source
 // shows.
-func (e *explainer) template(m match, list steps) Place {
-	if o, ok := e.adding(m); ok {
+func (e *explainer) templatePlace(m objectMatch, list steps) Place {
+	if o, ok := e.addingOverlay(m); ok {
 		return e.overlayPlace(o, m, list)
 	}
-	p := Place{What: whatTemplate, File: m.origin.File, Line: m.origin.Line}
+	p := Place{Kind: placeTemplate, File: m.origin.File, Line: m.origin.Line}
 	name, inCatalogue := strings.CutPrefix(m.origin.File, "components/")
 	if !inCatalogue {
-		p.Exact = len(list) == 0
+		p.IsExact = len(list) == 0
 		return p
 	}
 	if path.Ext(name) == ".cue" {
 		found := newCUEReader(e.opts.Catalogue).find(name, m.origin.Line, list)
 		if found.line > 0 {
-			p.File, p.Line, p.Column, p.Exact = "components/"+found.file, found.line, found.column, found.exact
+			p.File, p.Line, p.Column, p.IsExact = "components/"+found.file, found.line, found.column, found.exact
 		}
 	} else {
-		p.Line, p.Exact = inYAML(e.catalogueLines(name), change.RefOf(m.object), list)
+		p.Line, p.IsExact = inYAML(e.catalogueLines(name), change.RefOf(m.object), list)
 	}
-	p.Text = e.text(e.catalogueLines(strings.TrimPrefix(p.File, "components/")), p.Line)
+	p.Text = e.lineText(e.catalogueLines(strings.TrimPrefix(p.File, "components/")), p.Line)
 	return p
 }
 
@@ -53,8 +53,8 @@ func readLines(from fs.FS, name string) []string {
 	return strings.Split(string(data), "\n")
 }
 
-// text returns a redacted and shortened line.
-func (e *explainer) text(lines []string, line int) string {
+// lineText returns a redacted and shortened line.
+func (e *explainer) lineText(lines []string, line int) string {
 	if line < 1 || line > len(lines) {
 		return ""
 	}
@@ -69,7 +69,7 @@ func (e *explainer) text(lines []string, line int) string {
 // below the other. exact reports whether the whole path was found; otherwise line is that of the
 // deepest key.
 func inYAML(lines []string, ref change.Ref, list steps) (line int, exact bool) {
-	start, end := document(lines, ref)
+	start, end := documentLines(lines, ref)
 	if start < 0 {
 		return 0, false
 	}
@@ -110,8 +110,8 @@ func inYAML(lines []string, ref change.Ref, list steps) (line int, exact bool) {
 	return line, true
 }
 
-// document finds the lines of an object by its kind, and by its name if it is literal.
-func document(lines []string, ref change.Ref) (start, end int) {
+// documentLines finds the lines of an object by its kind, and by its name if it is literal.
+func documentLines(lines []string, ref change.Ref) (start, end int) {
 	start = -1
 	var fits [][2]int
 	from := 0

@@ -24,9 +24,9 @@ import (
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
-// folder writes the demonstration landscape and more files as layer "base", with landscape "land"
-// on top.
-func folder(t *testing.T, more map[string]string) *landscapes.Landscape {
+// writeDemoLandscape writes the demonstration landscape and more files as layer "base", with
+// landscape "land" on top.
+func writeDemoLandscape(t *testing.T, more map[string]string) *landscapes.Landscape {
 	t.Helper()
 	root := t.TempDir()
 	write := func(name, text string) {
@@ -70,7 +70,7 @@ func explain(t *testing.T, l *landscapes.Landscape, question string, change ...f
 	return answers
 }
 
-func text(t *testing.T, answers []Answer) string {
+func answersText(t *testing.T, answers []Answer) string {
 	t.Helper()
 	var out bytes.Buffer
 	require.NoError(t, Print(&out, answers, func(file string) string { return file }))
@@ -80,34 +80,34 @@ func text(t *testing.T, answers []Answer) string {
 const shootOnTop = "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata:\n  name: local\n  namespace: garden-local\nspec:\n  maintenance:\n    timeWindow:\n      begin: 200000+0100\n      end: 210000+0100\n"
 
 func TestDeclaredFieldNamesItsLayer(t *testing.T) {
-	l := folder(t, map[string]string{"shoot.yaml": shootOnTop})
+	l := writeDemoLandscape(t, map[string]string{"shoot.yaml": shootOnTop})
 	for question, want := range map[string]Place{
-		"Shoot garden-local/local.spec.maintenance.timeWindow.begin": {What: whatDeclaration, File: "shoot.yaml", Line: 9, Column: 14, Exact: true},
-		"shoots garden-local/local.spec.kubernetes.version":          {What: whatDeclaration, File: "../base/projects/local/shoot.yaml", Layer: "../base", Exact: true},
-		"Shoot local.spec.provider.workers[local].machine.type":      {What: whatDeclaration, File: "../base/projects/local/shoot.yaml", Layer: "../base", Exact: true},
+		"Shoot garden-local/local.spec.maintenance.timeWindow.begin": {Kind: placeDeclaration, File: "shoot.yaml", Line: 9, Column: 14, IsExact: true},
+		"shoots garden-local/local.spec.kubernetes.version":          {Kind: placeDeclaration, File: "../base/projects/local/shoot.yaml", Layer: "../base", IsExact: true},
+		"Shoot local.spec.provider.workers[local].machine.type":      {Kind: placeDeclaration, File: "../base/projects/local/shoot.yaml", Layer: "../base", IsExact: true},
 	} {
 		a := explain(t, l, question)[0]
-		require.Len(t, a.Written, 1, question)
+		require.Len(t, a.WrittenAt, 1, question)
 		if want.Line == 0 {
-			assert.Positive(t, a.Written[0].Line)
-			want.Line, want.Column = a.Written[0].Line, a.Written[0].Column
+			assert.Positive(t, a.WrittenAt[0].Line)
+			want.Line, want.Column = a.WrittenAt[0].Line, a.WrittenAt[0].Column
 		}
-		assert.Equal(t, want, a.Written[0], question)
-		assert.Equal(t, "virtual", a.Asked.Cluster)
+		assert.Equal(t, want, a.WrittenAt[0], question)
+		assert.Equal(t, "virtual", a.Subject.Cluster)
 		assert.Equal(t, "garden/pergola-inventory.landscape.test.virtual", a.Inventory)
 	}
 }
 
-func TestFieldThatTheAPIFillsIn(t *testing.T) {
-	a := explain(t, folder(t, nil), "Shoot garden-local/local.spec.maintenance.autoUpdate.kubernetesVersion")[0]
-	if len(a.From) == 1 {
-		assert.Equal(t, "the default of the API", a.From[0].Default)
+func TestDefaultedField(t *testing.T) {
+	a := explain(t, writeDemoLandscape(t, nil), "Shoot garden-local/local.spec.maintenance.autoUpdate.kubernetesVersion")[0]
+	if len(a.DerivedFrom) == 1 {
+		assert.Equal(t, "the default of the API", a.DerivedFrom[0].Default)
 	}
-	require.NotEmpty(t, a.Written)
+	require.NotEmpty(t, a.WrittenAt)
 }
 
 func TestRenderedFieldFollowsFromDeclarations(t *testing.T) {
-	l := folder(t, map[string]string{
+	l := writeDemoLandscape(t, map[string]string{
 		"garden.yaml": "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Garden\nmetadata:\n  name: local\nspec:\n  virtualCluster:\n    controlPlane:\n      highAvailability: {}\n",
 	})
 	blamed := map[string]int{}
@@ -118,44 +118,44 @@ func TestRenderedFieldFollowsFromDeclarations(t *testing.T) {
 		}
 	})[0]
 	assert.Equal(t, &Value{Value: int64(3)}, a.Value)
-	require.Len(t, a.From, 1)
-	assert.Equal(t, "Garden local", a.From[0].Object)
-	assert.Equal(t, "spec.virtualCluster.controlPlane.highAvailability", a.From[0].Field)
-	assert.Equal(t, "garden.yaml:8", place(*a.From[0].Place))
+	require.Len(t, a.DerivedFrom, 1)
+	assert.Equal(t, "Garden local", a.DerivedFrom[0].Object)
+	assert.Equal(t, "spec.virtualCluster.controlPlane.highAvailability", a.DerivedFrom[0].Field)
+	assert.Equal(t, "garden.yaml:8", placeText(*a.DerivedFrom[0].Place))
 	assert.Equal(t, map[string]int{"garden.yaml": 8}, blamed, "the catalogue of the program has no history")
-	require.Len(t, a.Written, 1)
-	assert.Equal(t, "components/kubernetes/apiserver.cue", a.Written[0].File)
-	assert.True(t, a.Written[0].Exact)
-	assert.Contains(t, a.Written[0].Text, "replicas:")
+	require.Len(t, a.WrittenAt, 1)
+	assert.Equal(t, "components/kubernetes/apiserver.cue", a.WrittenAt[0].File)
+	assert.True(t, a.WrittenAt[0].IsExact)
+	assert.Contains(t, a.WrittenAt[0].Text, "replicas:")
 	assert.Equal(t, "garden/kube-apiserver", a.Component)
-	shown := text(t, []Answer{a})
+	shown := answersText(t, []Answer{a})
 	assert.Contains(t, shown, "Deployment garden/virtual-garden-kube-apiserver on cluster runtime: spec.replicas\n  value    3\n")
 	assert.Contains(t, shown, "0123456789 1970-01-01, Ada: Three of each")
 }
 
-func place(p Place) string { return p.File + ":" + itoa(p.Line) }
+func placeText(p Place) string { return p.File + ":" + itoa(p.Line) }
 
 func itoa(n int) string { raw, _ := json.Marshal(n); return string(raw) }
 
 func TestImageAndItsOverride(t *testing.T) {
 	const question = "Deployment garden/virtual-garden-kube-apiserver.spec.template.spec.containers[kube-apiserver].image"
-	a := explain(t, folder(t, nil), question)[0]
+	a := explain(t, writeDemoLandscape(t, nil), question)[0]
 	require.NotNil(t, a.Image)
 	assert.Equal(t, "kube-apiserver", a.Image.Name)
 	assert.Equal(t, "components/imagevector.yaml", a.Image.Place.File)
-	line := strings.Split(string(read(t, "imagevector.yaml")), "\n")[a.Image.Place.Line-1]
+	line := strings.Split(string(readDemoFile(t, "imagevector.yaml")), "\n")[a.Image.Place.Line-1]
 	assert.Equal(t, "- name: kube-apiserver", strings.TrimSpace(line))
-	require.Len(t, a.From, 1)
-	assert.Equal(t, "spec.virtualCluster.kubernetes.version", a.From[0].Field)
+	require.Len(t, a.DerivedFrom, 1)
+	assert.Equal(t, "spec.virtualCluster.kubernetes.version", a.DerivedFrom[0].Field)
 
-	l := folder(t, map[string]string{"settings": "  images:\n  - name: kube-apiserver\n    repository: mirror.example.org/kube-apiserver\n"})
-	a = explain(t, l, question, func(o *Options) { o.Renders, o.Cluster = 1, "runtime" })[0]
+	l := writeDemoLandscape(t, map[string]string{"settings": "  images:\n  - name: kube-apiserver\n    repository: mirror.example.org/kube-apiserver\n"})
+	a = explain(t, l, question, func(o *Options) { o.MaxRenders, o.Cluster = 1, "runtime" })[0]
 	assert.Equal(t, "landscape.yaml", a.Image.Place.File)
 	assert.Equal(t, 11, a.Image.Place.Line)
 	assert.Equal(t, "mirror.example.org/kube-apiserver:v1.34.1", a.Value.Value)
 }
 
-func read(t *testing.T, name string) []byte {
+func readDemoFile(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := fs.ReadFile(components.FS, name)
 	require.NoError(t, err)
@@ -163,53 +163,53 @@ func read(t *testing.T, name string) []byte {
 }
 
 func TestOverlay(t *testing.T) {
-	l := folder(t, map[string]string{
+	l := writeDemoLandscape(t, map[string]string{
 		"components/garden/etcd-druid/kustomization.yaml": "patches:\n- path: more.yaml\n",
 		"components/garden/etcd-druid/more.yaml":          "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: etcd-druid\n  namespace: garden\nspec:\n  template:\n    spec:\n      containers:\n      - name: etcd-druid\n        resources:\n          requests:\n            cpu: 70m\n",
 	})
-	a := explain(t, l, "Deployment garden/etcd-druid.spec.template.spec.containers[etcd-druid].resources.requests.cpu", func(o *Options) { o.Renders, o.Cluster = 1, "runtime" })[0]
+	a := explain(t, l, "Deployment garden/etcd-druid.spec.template.spec.containers[etcd-druid].resources.requests.cpu", func(o *Options) { o.MaxRenders, o.Cluster = 1, "runtime" })[0]
 	assert.Equal(t, &Value{Value: "70m"}, a.Value)
-	require.Len(t, a.Written, 2)
-	assert.Equal(t, "components/charts/etcd-druid/templates/deployment.yaml", a.Written[0].File)
-	assert.Equal(t, "cpu: 50m", a.Written[0].Text)
-	assert.Equal(t, Place{What: whatOverlay, File: "components/garden/etcd-druid/more.yaml", Line: 13, Exact: true, Text: "cpu: 70m"}, a.Written[1])
+	require.Len(t, a.WrittenAt, 2)
+	assert.Equal(t, "components/charts/etcd-druid/templates/deployment.yaml", a.WrittenAt[0].File)
+	assert.Equal(t, "cpu: 50m", a.WrittenAt[0].Text)
+	assert.Equal(t, Place{Kind: placeOverlay, File: "components/garden/etcd-druid/more.yaml", Line: 13, IsExact: true, Text: "cpu: 70m"}, a.WrittenAt[1])
 
-	a = explain(t, l, "Deployment garden/etcd-druid.spec.replicas", func(o *Options) { o.Renders, o.Cluster = 1, "runtime" })[0]
-	assert.Len(t, a.Written, 1, "the overlay changes another field of it")
+	a = explain(t, l, "Deployment garden/etcd-druid.spec.replicas", func(o *Options) { o.MaxRenders, o.Cluster = 1, "runtime" })[0]
+	assert.Len(t, a.WrittenAt, 1, "the overlay changes another field of it")
 }
 
 // TestPlacesOfOverlays: every change by an overlay has a line, so that its commit can be found.
 func TestPlacesOfOverlays(t *testing.T) {
 	const dir = "components/garden/etcd-druid/"
-	l := folder(t, map[string]string{
+	l := writeDemoLandscape(t, map[string]string{
 		dir + "kustomization.yaml": "resources:\n- added.yaml\nlabels:\n- pairs:\n    team: a\ncommonAnnotations:\n  note: b\n" +
 			"replicas:\n- name: etcd-druid\n  count: 3\npatches:\n- path: around.yaml\n- target: {kind: Deployment}\n  patch: |-\n    - op: add\n      path: /spec/template/spec/nodeName\n      value: one\n",
 		dir + "added.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: added\n  namespace: garden\ndata:\n  key: value\n",
 		dir + "around.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: etcd-druid\n  namespace: garden\nspec:\n  template:\n    spec:\n      nodeSelector: {disk: ssd}\n",
 	})
 	for question, want := range map[string]Place{
-		"ConfigMap garden/added":                                            {File: dir + "added.yaml", Line: 1, Exact: true, Text: "apiVersion: v1"},
-		"ConfigMap garden/added.data.key":                                   {File: dir + "added.yaml", Line: 7, Exact: true, Text: "key: value"},
-		"Deployment garden/etcd-druid.metadata.labels.team":                 {File: dir + "kustomization.yaml", Line: 5, Exact: true, Text: "team: a"},
-		"Deployment garden/etcd-druid.metadata.annotations.note":            {File: dir + "kustomization.yaml", Line: 7, Exact: true, Text: "note: b"},
+		"ConfigMap garden/added":                                            {File: dir + "added.yaml", Line: 1, IsExact: true, Text: "apiVersion: v1"},
+		"ConfigMap garden/added.data.key":                                   {File: dir + "added.yaml", Line: 7, IsExact: true, Text: "key: value"},
+		"Deployment garden/etcd-druid.metadata.labels.team":                 {File: dir + "kustomization.yaml", Line: 5, IsExact: true, Text: "team: a"},
+		"Deployment garden/etcd-druid.metadata.annotations.note":            {File: dir + "kustomization.yaml", Line: 7, IsExact: true, Text: "note: b"},
 		"Deployment garden/etcd-druid.spec.replicas":                        {File: dir + "kustomization.yaml", Line: 8, Text: "replicas:"},
-		"Deployment garden/etcd-druid.spec.template.spec.nodeName":          {File: dir + "kustomization.yaml", Line: 16, Exact: true, Text: "path: /spec/template/spec/nodeName"},
+		"Deployment garden/etcd-druid.spec.template.spec.nodeName":          {File: dir + "kustomization.yaml", Line: 16, IsExact: true, Text: "path: /spec/template/spec/nodeName"},
 		"Deployment garden/etcd-druid.spec.template.spec.nodeSelector.disk": {File: dir + "around.yaml", Line: 9, Text: "nodeSelector: {disk: ssd}"},
 	} {
-		want.What = whatOverlay
+		want.Kind = placeOverlay
 		var blamed []string
 		a := explain(t, l, question, func(o *Options) {
-			o.Renders, o.Cluster = 1, "runtime"
+			o.MaxRenders, o.Cluster = 1, "runtime"
 			o.Blame = func(_ context.Context, file string, line int) (blame.Answer, error) {
 				blamed = append(blamed, fmt.Sprintf("%s:%d", filepath.Base(file), line))
 				return blame.Answer{Reason: "x"}, nil
 			}
 		})[0]
 		want.Change = &blame.Answer{Reason: "x"}
-		assert.Equal(t, want, a.Written[len(a.Written)-1], question)
+		assert.Equal(t, want, a.WrittenAt[len(a.WrittenAt)-1], question)
 		assert.Contains(t, blamed, fmt.Sprintf("%s:%d", path.Base(want.File), want.Line), question)
 		if strings.HasPrefix(question, "ConfigMap") {
-			assert.Len(t, a.Written, 1, "no template has it: %s", question)
+			assert.Len(t, a.WrittenAt, 1, "no template has it: %s", question)
 		}
 	}
 
@@ -223,19 +223,19 @@ func TestPlacesOfOverlays(t *testing.T) {
 	assert.Zero(t, line, "labels are no other fields")
 }
 
-func TestWhereThereAreSeveral(t *testing.T) {
-	l := folder(t, nil)
-	answers := explain(t, l, "deploy etcd-druid", func(o *Options) { o.Renders = 1 })
+func TestSeveralAnswers(t *testing.T) {
+	l := writeDemoLandscape(t, nil)
+	answers := explain(t, l, "deploy etcd-druid", func(o *Options) { o.MaxRenders = 1 })
 	require.Len(t, answers, 2)
-	assert.Equal(t, []string{"runtime", "local"}, []string{answers[0].Asked.Cluster, answers[1].Asked.Cluster})
+	assert.Equal(t, []string{"runtime", "local"}, []string{answers[0].Subject.Cluster, answers[1].Subject.Cluster})
 	assert.Equal(t, "garden/etcd-druid", answers[0].ManagedResource)
-	answers = explain(t, l, "Deployment garden/etcd-druid", func(o *Options) { o.Renders, o.Owner = 1, "seed/local" })
+	answers = explain(t, l, "Deployment garden/etcd-druid", func(o *Options) { o.MaxRenders, o.Owner = 1, "seed/local" })
 	require.Len(t, answers, 1)
 	assert.Equal(t, "seed local", answers[0].Owner)
 }
 
 func TestNearestNames(t *testing.T) {
-	l := folder(t, nil)
+	l := writeDemoLandscape(t, nil)
 	for question, want := range map[string]string{
 		"Deployment garden/etcd-druit":                                     "did you mean garden/etcd-druid?",
 		"Deployment garden/kube-apiserver.spec":                            "did you mean garden/virtual-garden-kube-apiserver",
@@ -265,24 +265,24 @@ func TestNearestNames(t *testing.T) {
 }
 
 func TestSecretsAreNotShown(t *testing.T) {
-	l := folder(t, map[string]string{"secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata:\n  name: mine\n  namespace: garden-local\nstringData:\n  password: correct-horse\n"})
+	l := writeDemoLandscape(t, map[string]string{"secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata:\n  name: mine\n  namespace: garden-local\nstringData:\n  password: correct-horse\n"})
 	for _, question := range []string{"Secret garden-local/mine.stringData.password", "Secret garden-local/mine.stringData", "Secret garden-local/mine"} {
 		answers := explain(t, l, question)
 		raw, err := json.Marshal(answers)
 		require.NoError(t, err)
-		assert.NotContains(t, string(raw)+text(t, answers), "correct-horse", question)
+		assert.NotContains(t, string(raw)+answersText(t, answers), "correct-horse", question)
 	}
 	assert.True(t, explain(t, l, "Secret garden-local/mine.stringData.password")[0].Value.Hidden)
-	assert.Equal(t, 7, explain(t, l, "Secret garden-local/mine.stringData.password")[0].Written[0].Line)
+	assert.Equal(t, 7, explain(t, l, "Secret garden-local/mine.stringData.password")[0].WrittenAt[0].Line)
 }
 
-func TestSameAnswerEveryTime(t *testing.T) {
-	l := folder(t, nil)
+func TestAnswersAreDeterministic(t *testing.T) {
+	l := writeDemoLandscape(t, nil)
 	const question = "Deployment garden/gardener-resource-manager.spec.replicas"
 	seed := func(o *Options) { o.Owner = "seed/local" }
 	answer := explain(t, l, question, seed)
-	assert.Equal(t, text(t, answer), text(t, explain(t, l, question, seed)))
-	a := explain(t, l, question, seed, func(o *Options) { o.Renders = 3 })[0]
+	assert.Equal(t, answersText(t, answer), answersText(t, explain(t, l, question, seed)))
+	a := explain(t, l, question, seed, func(o *Options) { o.MaxRenders = 3 })[0]
 	assert.Contains(t, strings.Join(a.Notes, "\n"), "more than 3 renders")
 }
 
@@ -299,7 +299,7 @@ func TestInYAML(t *testing.T) {
 		"spec.template.spec.containers[app].env[name=A].value": {19, true},
 		"spec.selector": {8, false},
 	} {
-		list, _, err := locate(object, path)
+		list, _, err := followPath(object, path)
 		require.NoError(t, err)
 		line, exact := inYAML(lines, refOf("Deployment", "x"), list)
 		assert.Equal(t, want.line, line, path)
@@ -331,22 +331,23 @@ func TestCUEReaderFollowsReferences(t *testing.T) {
 	}
 }
 
-func TestAnotherText(t *testing.T) {
+func TestTextVariation(t *testing.T) {
 	for text, want := range map[string]string{
 		"1.34.1": "1.34.2", "v1.2": "v1.3", "10Gi": "11Gi", "30m": "31m", "10.1.0.0/16": "10.2.0.0/16", "local": "localx", "": "x", "255.0.0.1": "1.0.0.1",
 	} {
-		assert.Equal(t, want, anotherText(text))
+		assert.Equal(t, want, textVariation(text))
 	}
 }
 
-// TestInAShoot: each Shoot is a cluster of its own, but all Shoots share a folder of the render.
-func TestInAShoot(t *testing.T) {
-	l := folder(t, nil)
+// TestObjectsInShoot: each Shoot is a cluster of its own, but all Shoots share a folder of the
+// render.
+func TestObjectsInShoot(t *testing.T) {
+	l := writeDemoLandscape(t, nil)
 	const question = "ClusterRoleBinding gardener.cloud:target:kube-scheduler"
 	for _, cluster := range []string{"", "shoot", "shoot garden-local/local"} {
 		answers := explain(t, l, question, func(o *Options) { o.Cluster = cluster })
 		require.Len(t, answers, 1)
-		assert.Equal(t, "shoot garden-local/local", answers[0].Asked.Cluster)
+		assert.Equal(t, "shoot garden-local/local", answers[0].Subject.Cluster)
 	}
 	for _, cluster := range []string{"local", "virtual"} {
 		_, err := Explain(t.Context(), l, question, Options{Catalogue: components.FS, Cluster: cluster})

@@ -176,7 +176,7 @@ func compareAuthorities(files ...string) error {
 		}
 		found[i] = map[string]string{}
 		for _, e := range m.Entries {
-			if e.Certificate != nil && e.Sort == recovery.Generated && (e.Name == "ca" || strings.HasPrefix(e.Name, "ca-")) {
+			if e.Certificate != nil && e.Origin == recovery.OriginGenerated && (e.Name == "ca" || strings.HasPrefix(e.Name, "ca-")) {
 				found[i][e.String()] = e.Certificate.SHA256
 			}
 		}
