@@ -241,7 +241,7 @@ func driftedFields(old, new *unstructured.Unstructured, manager string, createOn
 			return
 		}
 		f := change.Field{Path: strings.TrimPrefix(p.String(), "."), Old: before, New: after, Manager: latestManager(new, p, manager)}
-		out = append(out, redact.Conceal(new.Object, fieldNames(p), f))
+		out = append(out, redact.ConcealField(new.Object, fieldNames(p), f))
 	})
 	return out
 }

@@ -174,7 +174,7 @@ func (r *setRun) noteDropped(out outcome, dropped []droppedField, live *unstruct
 	for _, d := range dropped {
 		out.droppedFields = append(out.droppedFields, d.String())
 		if r.dry && out.action != Created {
-			out.fields = append(out.fields, redact.Conceal(live.Object, fieldNames(d.path), change.Field{Path: d.String(), New: d.sent}))
+			out.fields = append(out.fields, redact.ConcealField(live.Object, fieldNames(d.path), change.Field{Path: d.String(), New: d.sent}))
 		}
 	}
 	if out.message = joinNotes(out.message, droppedNote(out.droppedFields)); r.dry && (out.action == Unchanged || out.action == Retained) {

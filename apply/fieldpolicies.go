@@ -175,16 +175,16 @@ func (r *setRun) deferFields(w *applyRequest, live *unstructured.Unstructured) {
 }
 
 func (r *setRun) handedOverField(ref Ref, c FieldConflict, path fieldpath.Path, why string) change.HandedOver {
-	out := change.HandedOver{Cluster: r.cluster.name, Object: ref, Path: pathText(path), Declared: c.Declared, Live: c.Live, By: c.Manager, Why: why}
+	out := change.HandedOver{Cluster: r.cluster.name, Object: ref, Path: pathText(path), Declared: c.Declared, Live: c.Live, Manager: c.Manager, Reason: why}
 	for _, e := range path {
 		if e.FieldName != nil {
-			out.Steps = append(out.Steps, *e.FieldName)
+			out.PathSegments = append(out.PathSegments, *e.FieldName)
 		} else {
-			out.Steps = append(out.Steps, c.Key)
+			out.PathSegments = append(out.PathSegments, c.Key)
 		}
 	}
 	if !c.Since.IsZero() {
-		out.Since = &c.Since
+		out.LastWrite = &c.Since
 	}
 	return out
 }

@@ -38,8 +38,8 @@ spec:
 		pools[item.Object.Name] = item.Pools
 	}
 	assert.Equal(t, map[string][]change.PoolChange{
-		"a": {{Pool: "w", How: change.NodesReplaced, Nodes: 4, Surge: "1", Unavailable: "0", Why: []string{"machine type small → large"}}},
-		"c": {{Pool: "w", How: change.NodesDeleted, Nodes: 4, Why: []string{"the pool is removed"}}},
+		"a": {{Pool: "w", Effect: change.NodesReplaced, MaxNodes: 4, Surge: "1", Unavailable: "0", Causes: []string{"machine type small → large"}}},
+		"c": {{Pool: "w", Effect: change.NodesDeleted, MaxNodes: 4, Causes: []string{"the pool is removed"}}},
 	}, pools)
 	text, _, _ := strings.Cut(plan.Markdown(p, plan.MaxMarkdown), "<details>")
 	assert.Contains(t, text, "#### Nodes are replaced (up to 4, in 1 shoot): machine type small → large")
@@ -53,5 +53,5 @@ spec:
 	assert.Equal(t, change.Hold, p.Items[0].Action)
 	assert.Equal(t, []string{"deletes the machines of the cluster"}, p.Items[0].Consequences)
 	require.Len(t, plan.NodeChanges(p), 1)
-	assert.Equal(t, []string{"the pool is removed", "which is held"}, plan.NodeChanges(p)[0].Why)
+	assert.Equal(t, []string{"the pool is removed", "which is held"}, plan.NodeChanges(p)[0].Causes)
 }

@@ -60,7 +60,7 @@ func TestPlanPredictsApply(t *testing.T) {
 
 	p, err = f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
 	require.NoError(t, err)
-	assert.True(t, p.Empty(), "%+v", p)
+	assert.True(t, p.IsEmpty(), "%+v", p)
 	assert.Equal(t, 10, p.Unchanged)
 	gone, err := f.e.PlanDelete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestPlanOfADefinitionThatLeftTheSet(t *testing.T) {
 	for range 2 {
 		p, err := f.e.Plan(f.ctx, f.c, f.set(f.configMap("c", "x")), f.inv, ApplyOptions{})
 		require.NoError(t, err)
-		assert.True(t, p.Empty(), "%+v", p)
+		assert.True(t, p.IsEmpty(), "%+v", p)
 		f.mustApply(f.set(f.configMap("c", "x")))
 	}
 }

@@ -109,7 +109,7 @@ func (r *setRun) plan() (change.Plan, error) {
 	for _, o := range r.sortedOutcomes() {
 		p.HandedOver = append(p.HandedOver, o.handedOver...)
 		item := change.Item{Cluster: r.cluster.name, Bundle: r.set.Name, Object: o.ref, Action: planActions[o.action], Fields: o.fields,
-			PutBack: o.restoredByWebhooks, Reason: o.message, Origin: r.set.Sources[o.ref]}
+			WebhookFields: o.restoredByWebhooks, Reason: o.message, Origin: r.set.Sources[o.ref]}
 		if o.err != nil {
 			item.Reason = o.err.Error()
 		}
@@ -123,6 +123,6 @@ func (r *setRun) plan() (change.Plan, error) {
 		r.engine.explainItem(&item, o.old, o.new)
 		p.Items = append(p.Items, item)
 	}
-	p.Sort()
+	p.SortAndCount()
 	return p, r.errors()
 }

@@ -11,21 +11,21 @@ type HandedOver struct {
 	// Declared and Live are the values; Live is nil if the field was removed.
 	Declared any `json:"declared"`
 	Live     any `json:"live,omitempty"`
-	// By is the field manager that set the field, Since the time of its last write.
-	By    string     `json:"by,omitempty"`
-	Since *time.Time `json:"since,omitempty"`
-	Why   string     `json:"why"`
-	// Steps are the parts of the path: field names, and item names for list items.
-	Steps []string `json:"-"`
+	// Manager is the field manager that set the field, Since the time of its last write.
+	Manager   string     `json:"by,omitempty"`
+	LastWrite *time.Time `json:"since,omitempty"`
+	Reason    string     `json:"why"`
+	// PathSegments are the parts of the path: field names, and item names for list items.
+	PathSegments []string `json:"-"`
 }
 
-// Set writes the live value into a declared object, or removes the field if Live is nil.
-func (h HandedOver) Set(object map[string]any) {
+// WriteLive writes the live value into a declared object, or removes the field if Live is nil.
+func (h HandedOver) WriteLive(object map[string]any) {
 	var at any = object
-	for i, step := range h.Steps {
+	for i, step := range h.PathSegments {
 		switch x := at.(type) {
 		case map[string]any:
-			if i < len(h.Steps)-1 {
+			if i < len(h.PathSegments)-1 {
 				at = x[step]
 			} else if h.Live == nil {
 				delete(x, step)
@@ -33,12 +33,12 @@ func (h HandedOver) Set(object map[string]any) {
 				x[step] = h.Live
 			}
 		case []any:
-			at = itemNamed(x, step)
+			at = findItem(x, step)
 		}
 	}
 }
 
-func itemNamed(list []any, name string) any {
+func findItem(list []any, name string) any {
 	for _, item := range list {
 		if m, ok := item.(map[string]any); ok && m["name"] == name {
 			return m

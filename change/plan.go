@@ -31,13 +31,13 @@ type Item struct {
 	Bundle    string `json:"bundle"`
 	Object    Ref    `json:"object"`
 	Action    Action `json:"action"`
-	// Former is the previous name of an object whose name is a hash of its content.
-	Former string `json:"former,omitempty"`
+	// PreviousName is the previous name of an object whose name is a hash of its content.
+	PreviousName string `json:"former,omitempty"`
 	// Fields are the differences, for change and recreate.
 	Fields []Field `json:"fields,omitempty"`
-	// PutBack are fields that drop out of the pods with handed-over fields and that admission
+	// WebhookFields are fields that drop out of the pods with handed-over fields and that admission
 	// webhooks set again. They stay only while these webhooks are called.
-	PutBack []Field `json:"putBack,omitempty"`
+	WebhookFields []Field `json:"putBack,omitempty"`
 	// Reason explains the action where the action alone does not.
 	Reason string `json:"reason,omitempty"`
 	// Approval is the id that approves a held deletion or recreation of this one object.
@@ -76,23 +76,23 @@ type Plan struct {
 	To   string `json:"to,omitempty"`
 	// Notes explain the comparison itself.
 	Notes []string `json:"notes,omitempty"`
-	// Settings is the number of changed settings of landscape.yaml that no object shows (see
+	// ChangedSettings is the number of changed settings of landscape.yaml that no object shows (see
 	// notes).
-	Settings int `json:"settings,omitempty"`
-	// Uncompared reports whether there was nothing to compare with, so that an empty list of items
-	// means nothing. A note gives the reason.
-	Uncompared bool `json:"uncompared,omitempty"`
+	ChangedSettings int `json:"settings,omitempty"`
+	// HasNoBaseline reports whether there was nothing to compare with, so that an empty list of
+	// items means nothing. A note gives the reason.
+	HasNoBaseline bool `json:"uncompared,omitempty"`
 	// HandedOver are declared fields that are left to controllers; they are not differences.
 	HandedOver []HandedOver `json:"handedOver,omitempty"`
 	Items      []Item       `json:"items"`
 	// Unchanged counts unchanged objects of bundles and declarations, not the ManagedResources that
 	// carry them.
 	Unchanged int `json:"unchanged"`
-	// LeftOut counts Secrets that were not compared because no key decrypts them.
-	LeftOut int `json:"leftOut,omitempty"`
-	// Unreached counts the owners that were not compared because their objects cannot differ.
-	Unreached Unreached `json:"unreached,omitzero"`
-	Summary   Summary   `json:"summary"`
+	// UnreadableSecrets counts Secrets that were not compared because no key decrypts them.
+	UnreadableSecrets int `json:"leftOut,omitempty"`
+	// Unaffected counts the owners that were not compared because their objects cannot differ.
+	Unaffected UnaffectedOwners `json:"unreached,omitzero"`
+	Summary    Summary          `json:"summary"`
 }
 
 // Summary counts the items by action.
@@ -107,11 +107,11 @@ type Summary struct {
 	Fail     int `json:"fail"`
 }
 
-// Empty reports whether nothing would change.
-func (p Plan) Empty() bool { return len(p.Items) == 0 }
+// IsEmpty reports whether nothing would change.
+func (p Plan) IsEmpty() bool { return len(p.Items) == 0 }
 
-// Sort orders the items by cluster, owner, component, bundle and object, and counts them.
-func (p *Plan) Sort() {
+// SortAndCount orders the items by cluster, owner, component, bundle and object, and counts them.
+func (p *Plan) SortAndCount() {
 	slices.SortStableFunc(p.Items, func(a, b Item) int {
 		return cmp.Or(
 			cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Bundle, b.Bundle),
@@ -125,14 +125,14 @@ func (p *Plan) Sort() {
 func Summarize(items []Item) Summary {
 	var s Summary
 	for _, item := range items {
-		if n := s.Of(item.Action); n != nil {
+		if n := s.Counter(item.Action); n != nil {
 			*n++
 		}
 	}
 	return s
 }
 
-func (s *Summary) Of(a Action) *int {
+func (s *Summary) Counter(a Action) *int {
 	return map[Action]*int{Create: &s.Create, Change: &s.Change, Recreate: &s.Recreate, Delete: &s.Delete,
 		Adopt: &s.Adopt, Keep: &s.Keep, Hold: &s.Hold, Fail: &s.Fail}[a]
 }
@@ -149,16 +149,16 @@ func (s *Summary) Add(o Summary) {
 	s.Fail += o.Fail
 }
 
-// Unreached counts, by kind, the owners that a comparison did not render because their inputs are
-// the same on both sides. No other number of a plan includes their objects.
-type Unreached struct {
+// UnaffectedOwners counts, by kind, the owners that a comparison did not render because their
+// inputs are the same on both sides. No other number of a plan includes their objects.
+type UnaffectedOwners struct {
 	Gardens int `json:"gardens,omitempty"`
 	Seeds   int `json:"seeds,omitempty"`
 	Shoots  int `json:"shoots,omitempty"`
 }
 
 // Add adds the counts of another comparison.
-func (u *Unreached) Add(o Unreached) {
+func (u *UnaffectedOwners) Add(o UnaffectedOwners) {
 	u.Gardens += o.Gardens
 	u.Seeds += o.Seeds
 	u.Shoots += o.Shoots

@@ -7,10 +7,11 @@ const (
 	// NodesMaybeReplaced means only the provider's extension knows. The reason is its
 	// providerConfig, or a change that cannot be made in place in a pool with in-place updates.
 	NodesMaybeReplaced = "may be replaced"
-	// NodesUpdated means nodes keep their machine and are drained and updated one after another.
-	NodesUpdated = "updated in place"
-	// NodesSelected means nodes are updated in place when somebody selects them.
-	NodesSelected = "updated in place when selected"
+	// NodesUpdatedInPlace means nodes keep their machine and are drained and updated one after
+	// another.
+	NodesUpdatedInPlace = "updated in place"
+	// NodesUpdatedOnSelection means nodes are updated in place when somebody selects them.
+	NodesUpdatedOnSelection = "updated in place when selected"
 	// NodesDeleted means nodes are deleted with their pool.
 	NodesDeleted = "deleted"
 )
@@ -18,15 +19,15 @@ const (
 // PoolChange is the effect of an item on the nodes of one worker pool.
 type PoolChange struct {
 	Pool string `json:"pool"`
-	// How is replaced, may be replaced, updated in place, updated in place when selected, or
+	// Effect is replaced, may be replaced, updated in place, updated in place when selected, or
 	// deleted.
-	How string `json:"how"`
-	// Nodes is the maximum of the pool.
-	Nodes int64 `json:"nodes"`
+	Effect string `json:"how"`
+	// MaxNodes is the maximum of the pool.
+	MaxNodes int64 `json:"nodes"`
 	// Surge and Unavailable are the additional and missing nodes during the change, as numbers or
 	// percentages.
 	Surge       string `json:"surge,omitempty"`
 	Unavailable string `json:"unavailable,omitempty"`
-	// Why lists the changed properties of the pool that its nodes depend on.
-	Why []string `json:"why,omitempty"`
+	// Causes lists the changed properties of the pool that its nodes depend on.
+	Causes []string `json:"why,omitempty"`
 }

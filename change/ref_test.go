@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestRefInWords(t *testing.T) {
+func TestRefString(t *testing.T) {
 	for want, ref := range map[string]Ref{
 		"Deployment garden/vpa": {Kind: "Deployment", Namespace: "garden", Name: "vpa"},
 		"Namespace garden":      {Kind: "Namespace", Name: "garden"},

@@ -68,9 +68,9 @@ func eachObject(t *testing.T, kind string, do func(file string, o object)) {
 	require.NotZero(t, found, "no case has a %s", kind)
 }
 
-// groupsOf parses the rules of a PrometheusRule as Prometheus does: names, labels, durations,
-// expressions and templates.
-func groupsOf(t *testing.T, file string, o object) *rulefmt.RuleGroups {
+// parseRuleGroups parses the rules of a PrometheusRule as Prometheus does: names, labels,
+// durations, expressions and templates.
+func parseRuleGroups(t *testing.T, file string, o object) *rulefmt.RuleGroups {
 	t.Helper()
 	text, err := yaml.Marshal(&o.Spec)
 	require.NoError(t, err)
@@ -79,8 +79,8 @@ func groupsOf(t *testing.T, file string, o object) *rulefmt.RuleGroups {
 	return groups
 }
 
-// shown formats a record as a query: its name and added labels.
-func shown(record string, added map[string]string) string {
+// recordQuery formats a record as a query: its name and added labels.
+func recordQuery(record string, added map[string]string) string {
 	if len(added) == 0 {
 		return record
 	}
@@ -91,9 +91,9 @@ func shown(record string, added map[string]string) string {
 	return record + "{" + strings.Join(text, ", ") + "}"
 }
 
-// TestRecordsHaveUpstreamsNames checks that readers find all records, and that there are no
+// TestRecordNamesMatchUpstream checks that readers find all records, and that there are no
 // additional ones, which others would rely on.
-func TestRecordsHaveUpstreamsNames(t *testing.T) {
+func TestRecordNamesMatchUpstream(t *testing.T) {
 	data, err := os.ReadFile(path.Join("testdata", "records.yaml"))
 	require.NoError(t, err)
 	var upstream map[string][]string
@@ -106,10 +106,10 @@ func TestRecordsHaveUpstreamsNames(t *testing.T) {
 		}
 		seen[o.Metadata.Name] = true
 		records := map[string]bool{}
-		for _, g := range groupsOf(t, file, o).Groups {
+		for _, g := range parseRuleGroups(t, file, o).Groups {
 			for _, r := range g.Rules {
 				if r.Record != "" && !strings.HasPrefix(r.Record, "_") {
-					records[shown(r.Record, r.Labels)] = true
+					records[recordQuery(r.Record, r.Labels)] = true
 				}
 			}
 		}
@@ -124,27 +124,27 @@ func TestRecordsHaveUpstreamsNames(t *testing.T) {
 	}
 }
 
-// ofSeeds matches series that the garden gets from the Prometheus instances of seeds.
-var ofSeeds = regexp.MustCompile(`^((seed|shoot):.+|metering:[a-z_]+:(sum_by_namespace|sum_by_instance_type))$`)
+// seedRecordPattern matches series that the garden gets from the Prometheus instances of seeds.
+var seedRecordPattern = regexp.MustCompile(`^((seed|shoot):.+|metering:[a-z_]+:(sum_by_namespace|sum_by_instance_type))$`)
 
-// checkNames finds series that have names of records but are not recorded.
-func checkNames(t *testing.T, recorded map[string]bool, where string, expr parser.Expr) {
+// requireRecordsExist finds series that have names of records but are not recorded.
+func requireRecordsExist(t *testing.T, recorded map[string]bool, where string, expr parser.Expr) {
 	t.Helper()
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
 		selector, is := n.(*parser.VectorSelector)
 		if is && strings.Contains(selector.Name, ":") {
-			assert.True(t, recorded[selector.Name] || ofSeeds.MatchString(selector.Name), "%s: nobody records %s", where, selector.Name)
+			assert.True(t, recorded[selector.Name] || seedRecordPattern.MatchString(selector.Name), "%s: nobody records %s", where, selector.Name)
 		}
 		return nil
 	})
 }
 
-// recordsOf returns the names of all records of the catalogue.
-func recordsOf(t *testing.T) map[string]bool {
+// recordNames returns the names of all records of the catalogue.
+func recordNames(t *testing.T) map[string]bool {
 	t.Helper()
 	recorded := map[string]bool{}
 	eachObject(t, "PrometheusRule", func(file string, o object) {
-		for _, g := range groupsOf(t, file, o).Groups {
+		for _, g := range parseRuleGroups(t, file, o).Groups {
 			for _, r := range g.Rules {
 				recorded[r.Record] = true
 			}
@@ -153,27 +153,27 @@ func recordsOf(t *testing.T) map[string]bool {
 	return recorded
 }
 
-// TestRulesAreRead: Prometheus accepts all rules of the catalogue, and each record that a rule
+// TestRulesParse: Prometheus accepts all rules of the catalogue, and each record that a rule
 // reads is recorded.
-func TestRulesAreRead(t *testing.T) {
-	recorded := recordsOf(t)
+func TestRulesParse(t *testing.T) {
+	recorded := recordNames(t)
 	eachObject(t, "PrometheusRule", func(file string, o object) {
-		for _, g := range groupsOf(t, file, o).Groups {
+		for _, g := range parseRuleGroups(t, file, o).Groups {
 			for _, r := range g.Rules {
 				expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
 				require.NoError(t, err)
-				checkNames(t, recorded, file+": "+r.Record+r.Alert, expr)
+				requireRecordsExist(t, recorded, file+": "+r.Record+r.Alert, expr)
 			}
 		}
 	})
 }
 
-var valuesOfLabel = regexp.MustCompile(`^label_values\((.+), ([a-z_]+)\)$`)
+var labelValuesPattern = regexp.MustCompile(`^label_values\((.+), ([a-z_]+)\)$`)
 
-// TestQueriesOfDashboardsAreRead: Prometheus accepts the queries of all dashboards. Variables are
+// TestDashboardQueriesParse: Prometheus accepts the queries of all dashboards. Variables are
 // labels of metrics, and panels use no others.
-func TestQueriesOfDashboardsAreRead(t *testing.T) {
-	recorded, read := recordsOf(t), parser.NewParser(parser.Options{})
+func TestDashboardQueriesParse(t *testing.T) {
+	recorded, read := recordNames(t), parser.NewParser(parser.Options{})
 	dashboards := 0
 	eachObject(t, "ConfigMap", func(file string, o object) {
 		if !strings.HasPrefix(o.Metadata.Name, "plutono-dashboards") {
@@ -196,11 +196,11 @@ func TestQueriesOfDashboardsAreRead(t *testing.T) {
 			for _, v := range d.Templating.List {
 				where := fmt.Sprintf("%s: %s: variable %s", file, name, v.Name)
 				require.True(t, strings.HasPrefix(v.Datasource, "prometheus-"), where)
-				parts := valuesOfLabel.FindStringSubmatch(v.Query)
+				parts := labelValuesPattern.FindStringSubmatch(v.Query)
 				require.NotNil(t, parts, "%s: %s", where, v.Query)
 				expr, err := read.ParseExpr(parts[1])
 				require.NoError(t, err, where)
-				checkNames(t, recorded, where, expr)
+				requireRecordsExist(t, recorded, where, expr)
 				variables[v.Name] = true
 			}
 			for _, p := range d.Panels {
@@ -210,7 +210,7 @@ func TestQueriesOfDashboardsAreRead(t *testing.T) {
 				for _, target := range p.Targets {
 					expr, err := read.ParseExpr(target.Expr)
 					require.NoError(t, err, where)
-					checkNames(t, recorded, where, expr)
+					requireRecordsExist(t, recorded, where, expr)
 					for _, used := range usedVariables(expr) {
 						assert.True(t, variables[used], "%s: the dashboard has no variable %s", where, used)
 					}

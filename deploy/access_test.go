@@ -17,15 +17,15 @@ import (
 // TestRightsOfTheGardenletInTheGarden reads objects that Shoots refer to with the rights of the
 // gardenlet's access: each kind of binding, and its path to the credentials.
 func TestRightsOfTheGardenletInTheGarden(t *testing.T) {
-	admin := as(t, "", nil)
+	admin := connectAs(t, "", nil)
 	for _, d := range append(crds.ByGroup("core.gardener.cloud"), crds.ByGroup("security.gardener.cloud")...) {
 		text, err := yaml.Marshal(d)
 		require.NoError(t, err)
 		definition := manifestOf(t, string(text))
 		unstructured.RemoveNestedField(definition.Object, "status")
-		create(t, admin, definition)
+		applyAsAdmin(t, admin, definition)
 	}
-	create(t, admin, rendered(t, deploy.GardenletAccess).Objects...)
+	applyAsAdmin(t, admin, renderRole(t, deploy.GardenletAccess).Objects...)
 	namespace(t, admin, "garden-access")
 	for _, manifest := range []string{
 		`{apiVersion: v1, kind: Secret, metadata: {name: account, namespace: garden-access}, stringData: {key: value}}`,
@@ -33,7 +33,7 @@ func TestRightsOfTheGardenletInTheGarden(t *testing.T) {
 		`{apiVersion: security.gardener.cloud/v1alpha1, kind: CredentialsBinding, metadata: {name: b, namespace: garden-access}, provider: {type: local}, credentialsRef: {apiVersion: v1, kind: Secret, name: account, namespace: garden-access}}`,
 		`{apiVersion: core.gardener.cloud/v1beta1, kind: SecretBinding, metadata: {name: b, namespace: garden-access}, provider: {type: local}, secretRef: {name: account, namespace: garden-access}}`,
 	} {
-		create(t, admin, manifestOf(t, manifest))
+		applyAsAdmin(t, admin, manifestOf(t, manifest))
 	}
 	for name, spec := range map[string]string{
 		"CredentialsBinding": `{credentialsBindingName: b, provider: {workers: [{name: a}]}}`,
@@ -42,17 +42,17 @@ func TestRightsOfTheGardenletInTheGarden(t *testing.T) {
 		"resource":           `{resources: [{name: account, resourceRef: {apiVersion: v1, kind: Secret, name: account}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			requests := &wire{}
+			requests := &requestLog{}
 			shoot := manifestOf(t, `{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: s, namespace: garden-access}, spec: `+spec+`}`)
 			input := render.Input{
 				Owner:   render.Owner{Kind: "shoot", Name: "s", Namespace: "garden-access", ControlPlaneNamespace: "shoot--access--s"},
 				Objects: map[string]map[string]any{"shoot": shoot.Object},
 			}
-			found, err := references.Read(testContext(t), as(t, "garden:gardenlet-local", requests), input)
+			found, err := references.Read(testContext(t), connectAs(t, "garden:gardenlet-local", requests), input)
 			require.NoError(t, err)
 			require.NotEmpty(t, found)
 			require.NoError(t, references.Problems(found))
-			assert.Empty(t, requests.refused())
+			assert.Empty(t, requests.forbiddenRequests())
 		})
 	}
 }

@@ -23,15 +23,15 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// TestGardensAreKept uses a real API server with only the policies of the chart installed.
-func TestGardensAreKept(t *testing.T) {
+// TestGardenDeletionPolicies uses a real API server with only the policies of the chart installed.
+func TestGardenDeletionPolicies(t *testing.T) {
 	c, err := conventions.NewCluster("test", rest.CopyConfig(apiserver.Start(t)), apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	namespace(t, c, "garden")
 	namespace(t, c, "another")
-	in := rendered(t, deploy.Operator)
-	create(t, c, append(only(in.Objects, "ValidatingAdmissionPolicy"), only(in.Objects, "ValidatingAdmissionPolicyBinding")...)...)
+	in := renderRole(t, deploy.Operator)
+	applyAsAdmin(t, c, append(filterKind(in.Objects, "ValidatingAdmissionPolicy"), filterKind(in.Objects, "ValidatingAdmissionPolicyBinding")...)...)
 	dry := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
 	namespaces := c.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	require.Never(t, func() bool { return namespaces.Delete(testContext(t), "garden", dry) != nil }, 2*time.Second, 100*time.Millisecond,
@@ -40,7 +40,7 @@ func TestGardensAreKept(t *testing.T) {
 	for _, crd := range crds.ByGroup("operator.gardener.cloud") {
 		o, err := crds.Object(crd)
 		require.NoError(t, err)
-		create(t, c, o)
+		applyAsAdmin(t, c, o)
 	}
 	gardens := c.Dynamic().Resource(schema.GroupVersionResource{Group: "operator.gardener.cloud", Version: "v1alpha1", Resource: "gardens"})
 	garden := func(name string, finalizers ...string) *unstructured.Unstructured {

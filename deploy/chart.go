@@ -26,8 +26,8 @@ const (
 	chartDir = "charts/pergola"
 	// Namespace is the default namespace of Pergola; upstream's operator and gardenlet use it, too.
 	Namespace = "garden"
-	// keepPolicy is Helm's annotation of objects that survive an uninstallation.
-	keepPolicy = "helm.sh/resource-policy"
+	// resourcePolicyAnnotation is Helm's annotation of objects that survive an uninstallation.
+	resourcePolicyAnnotation = "helm.sh/resource-policy"
 )
 
 // Options of a rendering.
@@ -48,14 +48,14 @@ type Installation struct {
 	Objects []*unstructured.Unstructured
 }
 
-// Kept reports whether an object outlives the installation.
-func Kept(o *unstructured.Unstructured) bool {
-	return o.GetKind() == "CustomResourceDefinition" || o.GetAnnotations()[keepPolicy] == "keep"
+// IsRetained reports whether an object outlives the installation.
+func IsRetained(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "CustomResourceDefinition" || o.GetAnnotations()[resourcePolicyAnnotation] == "keep"
 }
 
 // Render renders the chart without a cluster. Values that its schema rejects are a *ValuesError.
 func Render(o Options) (*Installation, error) {
-	c, err := load()
+	c, err := loadChart()
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +100,8 @@ func Render(o Options) (*Installation, error) {
 	return out, nil
 }
 
-// load reads the embedded chart.
-func load() (*chart.Chart, error) {
+// loadChart reads the embedded chart.
+func loadChart() (*chart.Chart, error) {
 	var files []*loader.BufferedFile
 	err := fs.WalkDir(charts, chartDir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

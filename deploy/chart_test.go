@@ -24,8 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "record golden files and Kustomize bases anew")
 
-// full has every value that affects the rendering.
-func full(t *testing.T) map[string]any {
+// fullValues has every value that affects the rendering.
+func fullValues(t *testing.T) map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "full-values.yaml"))
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func manifest(t *testing.T, objects []*unstructured.Unstructured) []byte {
 	return out.Bytes()
 }
 
-func recorded(t *testing.T, path string, got []byte) {
+func requireGolden(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -59,20 +59,20 @@ func recorded(t *testing.T, path string, got []byte) {
 
 func TestGolden(t *testing.T) {
 	for _, role := range deploy.Roles() {
-		recorded(t, filepath.Join("testdata", string(role)+"-full.yaml"), manifest(t, rendered(t, role, full(t)).Objects))
+		requireGolden(t, filepath.Join("testdata", string(role)+"-full.yaml"), manifest(t, renderRole(t, role, fullValues(t)).Objects))
 	}
-	recorded(t, filepath.Join("testdata", "gardenlet-access.yaml"), manifest(t, rendered(t, deploy.GardenletAccess).Objects))
+	requireGolden(t, filepath.Join("testdata", "gardenlet-access.yaml"), manifest(t, renderRole(t, deploy.GardenletAccess).Objects))
 }
 
 // TestKustomizeBases checks that the bases equal the chart with minimal values.
 func TestKustomizeBases(t *testing.T) {
 	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {
 		dir := filepath.Join("kustomize", string(role))
-		in := rendered(t, role)
-		recorded(t, filepath.Join(dir, "objects.yaml"), manifest(t, in.Objects))
+		in := renderRole(t, role)
+		requireGolden(t, filepath.Join(dir, "objects.yaml"), manifest(t, in.Objects))
 		want := in.Objects
 		if len(in.Definitions) > 0 {
-			recorded(t, filepath.Join(dir, "definitions.yaml"), manifest(t, in.Definitions))
+			requireGolden(t, filepath.Join(dir, "definitions.yaml"), manifest(t, in.Definitions))
 			want = append(in.Definitions, want...)
 		}
 		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
@@ -97,7 +97,7 @@ func TestVersions(t *testing.T) {
 	assert.Equal(t, string(api), string(chart), "go test ./deploy -update copies it")
 }
 
-func TestWrongValues(t *testing.T) {
+func TestInvalidValues(t *testing.T) {
 	image := map[string]any{"repository": "pergola"}
 	for name, c := range map[string]struct {
 		role   deploy.Role
@@ -126,14 +126,14 @@ func TestWrongValues(t *testing.T) {
 			assert.Contains(t, err.Error(), c.want)
 		})
 	}
-	_, err := deploy.RoleOf("scheduler")
+	_, err := deploy.ParseRole("scheduler")
 	assert.EqualError(t, err, `role "scheduler" does not exist: want one of operator, gardenlet, gardenlet-access`)
 }
 
 // TestPodsAreRestricted: pods meet the restricted Pod Security Standard, and none runs as root.
 func TestPodsAreRestricted(t *testing.T) {
 	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {
-		deployments := only(rendered(t, role).Objects, "Deployment")
+		deployments := filterKind(renderRole(t, role).Objects, "Deployment")
 		require.Len(t, deployments, 1)
 		text := string(manifest(t, deployments))
 		for _, want := range []string{"runAsNonRoot: true", "readOnlyRootFilesystem: true", "allowPrivilegeEscalation: false", "type: RuntimeDefault", "- ALL", "cpu: 100m", "livenessProbe:", "readinessProbe:"} {
@@ -145,15 +145,15 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestServerTakesEverything dry-runs everything that the chart can render on a real API server.
-func TestServerTakesEverything(t *testing.T) {
-	c := as(t, "", nil)
-	create(t, c, rendered(t, deploy.Operator).Definitions...)
-	create(t, c, foreignDefinitions()...)
+// TestServerAcceptsEverything dry-runs everything that the chart can render on a real API server.
+func TestServerAcceptsEverything(t *testing.T) {
+	c := connectAs(t, "", nil)
+	applyAsAdmin(t, c, renderRole(t, deploy.Operator).Definitions...)
+	applyAsAdmin(t, c, foreignDefinitions()...)
 	for _, role := range deploy.Roles() {
-		for _, o := range rendered(t, role, full(t)).Objects {
+		for _, o := range renderRole(t, role, fullValues(t)).Objects {
 			namespace(t, c, o.GetNamespace())
-			err := send(t, c, o, true)
+			err := sendObject(t, c, o, true)
 			assert.False(t, apierrors.IsInvalid(err) || apierrors.IsBadRequest(err), "%s %s: %v", o.GetKind(), o.GetName(), err)
 			assert.NoError(t, err, "%s %s", o.GetKind(), o.GetName())
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// buildOfImage returns the arguments of go build in the Dockerfile.
-func buildOfImage(t *testing.T) []string {
+// imageBuildArgs returns the arguments of go build in the Dockerfile.
+func imageBuildArgs(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile("Dockerfile")
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestDockerfile(t *testing.T) {
 	data, err := os.ReadFile("Dockerfile")
 	require.NoError(t, err)
 	text := string(data)
-	args := buildOfImage(t)
+	args := imageBuildArgs(t)
 	for _, want := range []string{"-trimpath", "-buildvcs=false"} {
 		assert.True(t, slices.Contains(args, want), want)
 	}
@@ -51,10 +51,10 @@ func TestDockerfile(t *testing.T) {
 	assert.Regexp(t, `(?m)^ARG BASE_IMAGE=scratch$`, text)
 }
 
-// TestSameBuildEverywhere: `make` builds with the flags of the image, so that both share a build
+// TestMakeAndImageBuildAlike: `make` builds with the flags of the image, so that both share a build
 // cache and behave alike.
-func TestSameBuildEverywhere(t *testing.T) {
-	args := buildOfImage(t)
+func TestMakeAndImageBuildAlike(t *testing.T) {
+	args := imageBuildArgs(t)
 	args[slices.Index(args, "OUT")+1] = `"$2"`
 	args[slices.Index(args, "OUT")] = `"$1"`
 	ldflags := slices.Index(args, "-ldflags") + 1
@@ -68,8 +68,8 @@ func TestSameBuildEverywhere(t *testing.T) {
 	assert.Contains(t, string(data), "hack/build.sh $(BIN)/pergola ./cmd/pergola")
 }
 
-// ignored returns the lines of Dockerfile.dockerignore.
-func ignored(t *testing.T) []string {
+// dockerignoreLines returns the lines of Dockerfile.dockerignore.
+func dockerignoreLines(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile("Dockerfile.dockerignore")
 	require.NoError(t, err)
@@ -82,10 +82,10 @@ func ignored(t *testing.T) []string {
 	return out
 }
 
-// inContext reports whether a file or folder is in the build context: the last line that matches
-// it, or one of its folders, decides. Lines have the forms in use: "*", "folder", "!folder", and
-// "**/" with a name pattern.
-func inContext(lines []string, name string) bool {
+// isInBuildContext reports whether a file or folder is in the build context: the last line that
+// matches it, or one of its folders, decides. Lines have the forms in use: "*", "folder",
+// "!folder", and "**/" with a name pattern.
+func isInBuildContext(lines []string, name string) bool {
 	in := true
 	for _, line := range lines {
 		pattern, included := strings.CutPrefix(line, "!")
@@ -103,34 +103,34 @@ func inContext(lines []string, name string) bool {
 	return in
 }
 
-// TestContextOfTheImage: the build context has no key and no history. TestImageRuns checks that it
+// TestBuildContext: the build context has no key and no history. TestImageRuns checks that it
 // has everything the build needs.
-func TestContextOfTheImage(t *testing.T) {
-	lines := ignored(t)
+func TestBuildContext(t *testing.T) {
+	lines := dockerignoreLines(t)
 	for name, want := range map[string]bool{
 		"go.mod": true, "cmd/pergola/main.go": true, "components/components.go": true, "landscapes/doc.go": true, "deploy/charts/pergola/values.yaml": true,
 		".git/config": false, "cmd/pergola/main_test.go": false, "landscapes/local/.sops/age.key": false, "landscapes/local/landscape.yaml": false,
 		"bin/pergola": false, "hack/local/main.go": false, "hack/apiserver/apiserver.go": false, "plan/testdata/plan.html": false, "plan/golden/record.go": true, ".local/demo/token": false,
 	} {
-		assert.Equal(t, want, inContext(lines, name), name)
+		assert.Equal(t, want, isInBuildContext(lines, name), name)
 	}
 }
 
-// builder copies the build context into a folder. With anew, Go files get an extra line that
-// changes nothing but forces a recompilation.
-func builder(t *testing.T, dir string, anew bool) {
+// copyBuildContext copies the build context into a folder. With anew, Go files get an extra line
+// that changes nothing but forces a recompilation.
+func copyBuildContext(t *testing.T, dir string, anew bool) {
 	t.Helper()
-	lines := ignored(t)
+	lines := dockerignoreLines(t)
 	root := os.DirFS("..")
 	require.NoError(t, fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || name == ".":
 			return err
-		case d.IsDir() && !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "!"+name+"/") }) && !inContext(lines, name):
+		case d.IsDir() && !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "!"+name+"/") }) && !isInBuildContext(lines, name):
 			return fs.SkipDir
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(dir, name), 0o755)
-		case !inContext(lines, name):
+		case !isInBuildContext(lines, name):
 			return nil
 		}
 		data, err := fs.ReadFile(root, name)
@@ -157,8 +157,8 @@ func TestImageRuns(t *testing.T) {
 	for i, name := range []string{"a", "b"} {
 		work := filepath.Join(t.TempDir(), "folder-"+name)
 		require.NoError(t, os.Mkdir(work, 0o755))
-		builder(t, work, i > 0)
-		args := buildOfImage(t)
+		copyBuildContext(t, work, i > 0)
+		args := imageBuildArgs(t)
 		out := filepath.Join(root, name)
 		args[slices.Index(args, "OUT")] = out
 		cmd := exec.Command("go", args...)

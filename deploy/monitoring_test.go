@@ -70,7 +70,7 @@ func TestAlerts(t *testing.T) {
 	own := ownMetrics(t)
 	duration := regexp.MustCompile(`^([0-9]+(ms|s|m|h|d|w))+$`)
 	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {
-		rules := only(rendered(t, role, full(t)).Objects, "PrometheusRule")
+		rules := filterKind(renderRole(t, role, fullValues(t)).Objects, "PrometheusRule")
 		require.Len(t, rules, 1)
 		assert.Contains(t, []string{"garden", "seed"}, rules[0].GetLabels()["prometheus"])
 		groups, _, err := unstructured.NestedSlice(rules[0].Object, "spec", "groups")
@@ -98,7 +98,7 @@ func TestAlerts(t *testing.T) {
 
 // TestAlertsOfSyncs: every kind of long-lasting sync problem raises an alert.
 func TestAlertsOfSyncs(t *testing.T) {
-	rules := only(rendered(t, deploy.Operator, map[string]any{"monitoring": map[string]any{"alerts": true}}).Objects, "PrometheusRule")
+	rules := filterKind(renderRole(t, deploy.Operator, map[string]any{"monitoring": map[string]any{"alerts": true}}).Objects, "PrometheusRule")
 	require.Len(t, rules, 1)
 	groups, _, err := unstructured.NestedSlice(rules[0].Object, "spec", "groups")
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestAlertsOfSyncs(t *testing.T) {
 func TestDashboards(t *testing.T) {
 	own := ownMetrics(t)
 	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {
-		maps := only(rendered(t, role, full(t)).Objects, "ConfigMap")
+		maps := filterKind(renderRole(t, role, fullValues(t)).Objects, "ConfigMap")
 		require.Len(t, maps, 1)
 		data, _, err := unstructured.NestedStringMap(maps[0].Object, "data")
 		require.NoError(t, err)
@@ -158,10 +158,10 @@ func TestDashboards(t *testing.T) {
 	}
 }
 
-// TestEveryMetricOfALandscapeIsShown checks that the dashboard is complete.
-func TestEveryMetricOfALandscapeIsShown(t *testing.T) {
+// TestDashboardHasEveryMetric checks that the dashboard is complete.
+func TestDashboardHasEveryMetric(t *testing.T) {
 	for role, prefix := range map[deploy.Role]string{deploy.Operator: "pergola_landscape_", deploy.Gardenlet: "pergola_gardenlet_"} {
-		text := string(manifest(t, only(rendered(t, role, full(t)).Objects, "ConfigMap")))
+		text := string(manifest(t, filterKind(renderRole(t, role, fullValues(t)).Objects, "ConfigMap")))
 		for name := range ownMetrics(t) {
 			if strings.HasPrefix(name, prefix) {
 				assert.Contains(t, text, name)

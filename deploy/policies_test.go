@@ -16,21 +16,21 @@ import (
 	"github.com/pergola-dev/pergola/deploy"
 )
 
-// TestRightsForPoliciesOfNamespaces runs the controller of namespace policies with the rights of
+// TestNamespacePolicyRights runs the controller of namespace policies with the rights of
 // the chart, and for the operator without the right to converge.
-func TestRightsForPoliciesOfNamespaces(t *testing.T) {
-	admin := as(t, "", nil)
+func TestNamespacePolicyRights(t *testing.T) {
+	admin := connectAs(t, "", nil)
 	for role, account := range map[deploy.Role]string{deploy.Operator: "policies-operator", deploy.Gardenlet: "policies-gardenlet"} {
 		t.Run(string(role), func(t *testing.T) {
-			in := rendered(t, role, map[string]any{
+			in := renderRole(t, role, map[string]any{
 				"serviceAccount": map[string]any{"name": account},
 				"operator":       map[string]any{"ownRights": false, "impersonation": map[string]any{"serviceAccounts": []any{"converging"}}},
 			})
-			create(t, admin, append(in.Definitions, in.Objects...)...)
-			requests := &wire{}
+			applyAsAdmin(t, admin, append(in.Definitions, in.Objects...)...)
+			requests := &requestLog{}
 			config := rest.CopyConfig(server)
 			config.Impersonate.UserName = "system:serviceaccount:garden:" + account
-			config.Wrap(requests.wrap)
+			config.Wrap(requests.wrapTransport)
 			c, err := namespacepolicies.New(config, namespacepolicies.Options{Role: string(role)})
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(testContext(t))
@@ -48,7 +48,7 @@ func TestRightsForPoliciesOfNamespaces(t *testing.T) {
 			require.Eventually(t, there, 20*time.Second, 50*time.Millisecond)
 			c.SetNetworks(nil)
 			require.Eventually(t, func() bool { return !there() }, 20*time.Second, 50*time.Millisecond)
-			assert.Empty(t, requests.refused())
+			assert.Empty(t, requests.forbiddenRequests())
 		})
 	}
 }

@@ -35,8 +35,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// examples are the landscapes of this repository.
-func examples(t *testing.T) []*landscapes.Landscape {
+// loadExamples are the landscapes of this repository.
+func loadExamples(t *testing.T) []*landscapes.Landscape {
 	t.Helper()
 	var out []*landscapes.Landscape
 	for _, dir := range []string{"local", "examples/layered/production"} {
@@ -54,9 +54,9 @@ func examples(t *testing.T) []*landscapes.Landscape {
 	return out
 }
 
-// bundled returns every object that the landscapes render for a kind of cluster, without foreign
-// namespaces.
-func bundled(t *testing.T, clusters ...string) []*unstructured.Unstructured {
+// renderedObjects returns every object that the landscapes render for a kind of cluster, without
+// foreign namespaces.
+func renderedObjects(t *testing.T, clusters ...string) []*unstructured.Unstructured {
 	t.Helper()
 	if renderedExamples == nil {
 		renderedExamples = renderExamples(t)
@@ -68,7 +68,7 @@ func bundled(t *testing.T, clusters ...string) []*unstructured.Unstructured {
 			continue
 		}
 		for _, object := range b.Objects {
-			o := resolved(t, object.Unstructured)
+			o := resolvePlaceholders(t, object.Unstructured)
 			if ref := apply.RefOf(o); !seen[ref] {
 				seen[ref] = true
 				out = append(out, o)
@@ -85,7 +85,7 @@ var renderedExamples []render.Bundle
 // renderExamples renders the landscapes unchanged, and with their disabled components enabled.
 func renderExamples(t *testing.T) []render.Bundle {
 	t.Helper()
-	more := examples(t)
+	more := loadExamples(t)
 	for _, l := range more {
 		l.Config.Spec.FeatureGates = &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true), DisableNginxIngressInGarden: ptr.To(false), DefaultSeccompProfile: ptr.To(true)}
 		for i := range l.Declarations {
@@ -95,7 +95,7 @@ func renderExamples(t *testing.T) []render.Bundle {
 		}
 	}
 	var out []render.Bundle
-	for _, l := range append(examples(t), more...) {
+	for _, l := range append(loadExamples(t), more...) {
 		bundles, err := render.All(l, components.FS, nil, render.At(time.Now()))
 		require.NoError(t, err)
 		out = append(out, bundles...)
@@ -103,13 +103,13 @@ func renderExamples(t *testing.T) []render.Bundle {
 	return out
 }
 
-// applyAll applies everything as a ServiceAccount with the engine of the role, checks its other
-// rights, and deletes everything.
-func applyAll(t *testing.T, account string, objects []*unstructured.Unstructured) {
+// applyAndDelete applies everything as a ServiceAccount with the engine of the role, checks its
+// other rights, and deletes everything.
+func applyAndDelete(t *testing.T, account string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	ctx := testContext(t)
-	requests := &wire{}
-	c := as(t, account, requests)
+	requests := &requestLog{}
+	c := connectAs(t, account, requests)
 	engine := conventions.NewEngine(apply.Options{})
 	// One inventory each: without a garbage collector, some deletions of the other one are stuck.
 	inventory := apply.NewConfigMapInventory(c, "garden", "pergola-inventory.test-"+account[strings.LastIndex(account, "-")+1:], nil)
@@ -120,23 +120,23 @@ func applyAll(t *testing.T, account string, objects []*unstructured.Unstructured
 			objects[i].SetAnnotations(map[string]string{"resources.gardener.cloud/keep-object": "true"})
 		}
 	}
-	t.Cleanup(func() { finalize(t, objects) })
+	t.Cleanup(func() { removeFinalizers(t, objects) })
 	result, err := engine.Apply(ctx, c, set, inventory, apply.ApplyOptions{})
 	require.NoError(t, err)
 	require.NotNil(t, result)
-	may(t, account, objects)
+	requireVerbs(t, account, objects)
 	_, err = engine.Delete(ctx, c, set, inventory, apply.DeleteOptions{Timeout: time.Second})
 	for _, e := range asErrors(err) {
 		// No garbage collector handles Deployments here.
 		assert.Equal(t, apply.Stuck, e.Reason, e.Error())
 	}
-	assert.Empty(t, requests.refused())
+	assert.Empty(t, requests.forbiddenRequests())
 }
 
-// finalize removes finalizers of controllers that do not run here.
-func finalize(t *testing.T, objects []*unstructured.Unstructured) {
+// removeFinalizers removes finalizers of controllers that do not run here.
+func removeFinalizers(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
-	admin := as(t, "", nil)
+	admin := connectAs(t, "", nil)
 	for _, o := range objects {
 		live, err := admin.GetLive(testContext(t), apply.RefOf(o))
 		if err == nil && live.GetDeletionTimestamp() != nil && o.GetKind() != "Namespace" {
@@ -153,10 +153,10 @@ func asErrors(err error) []*apply.ObjectError {
 	return nil
 }
 
-// may checks each verb that the engine uses with the API server.
-func may(t *testing.T, account string, objects []*unstructured.Unstructured) {
+// requireVerbs checks each verb that the engine uses with the API server.
+func requireVerbs(t *testing.T, account string, objects []*unstructured.Unstructured) {
 	t.Helper()
-	admin := as(t, "", nil)
+	admin := connectAs(t, "", nil)
 	reviews, err := kubernetes.NewForConfig(server)
 	require.NoError(t, err)
 	asked := map[string]bool{}
@@ -188,22 +188,22 @@ func may(t *testing.T, account string, objects []*unstructured.Unstructured) {
 }
 
 func TestRightsOfTheOperator(t *testing.T) {
-	admin := as(t, "", nil)
-	in := rendered(t, deploy.Operator)
-	create(t, admin, append(in.Definitions, in.Objects...)...)
-	objects := bundled(t, render.ClusterRuntime)
-	applyAll(t, "garden:pergola-operator", objects)
+	admin := connectAs(t, "", nil)
+	in := renderRole(t, deploy.Operator)
+	applyAsAdmin(t, admin, append(in.Definitions, in.Objects...)...)
+	objects := renderedObjects(t, render.ClusterRuntime)
+	applyAndDelete(t, "garden:pergola-operator", objects)
 }
 
 func TestRightsOfTheGardenlet(t *testing.T) {
-	admin := as(t, "", nil)
-	in := rendered(t, deploy.Gardenlet)
-	create(t, admin, in.Objects...)
-	objects := bundled(t, render.ClusterSeed)
-	applyAll(t, "garden:pergola-gardenlet", objects)
+	admin := connectAs(t, "", nil)
+	in := renderRole(t, deploy.Gardenlet)
+	applyAsAdmin(t, admin, in.Objects...)
+	objects := renderedObjects(t, render.ClusterSeed)
+	applyAndDelete(t, "garden:pergola-gardenlet", objects)
 }
 
-func only(objects []*unstructured.Unstructured, kind string) []*unstructured.Unstructured {
+func filterKind(objects []*unstructured.Unstructured, kind string) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, o := range objects {
 		if o.GetKind() == kind {
@@ -213,8 +213,8 @@ func only(objects []*unstructured.Unstructured, kind string) []*unstructured.Uns
 	return out
 }
 
-// reasons explain rights that no object of a bundle needs, by role and resource.
-var reasons = map[string]string{
+// rightReasons explain rights that no object of a bundle needs, by role and resource.
+var rightReasons = map[string]string{
 	"events":                                           "events about what the role does; list: causes that conditions name",
 	"leases.coordination.k8s.io":                       "the lease of the role",
 	"pods":                                             "causes that conditions name",
@@ -235,18 +235,18 @@ var reasons = map[string]string{
 	"clusters.extensions.gardener.cloud": "networks of Shoots in policies of namespaces",
 }
 
-// TestNoMoreRightsThanNeeded finds wildcards, and resources without a bundle or a reason.
-func TestNoMoreRightsThanNeeded(t *testing.T) {
+// TestRightsAreMinimal finds wildcards, and resources without a bundle or a reason.
+func TestRightsAreMinimal(t *testing.T) {
 	for role, cluster := range map[deploy.Role]string{deploy.Operator: render.ClusterRuntime, deploy.Gardenlet: render.ClusterSeed} {
 		// Kinds of bundles are listed before their definitions are deleted.
 		needed, defined := map[string]bool{}, map[string]bool{}
-		for _, o := range bundled(t, cluster) {
+		for _, o := range renderedObjects(t, cluster) {
 			if o.GetKind() == "CustomResourceDefinition" {
 				defined[o.GetName()] = true
 			}
 			needed[strings.ToLower(o.GetKind())+"."+o.GroupVersionKind().Group] = true
 		}
-		for _, o := range rendered(t, role).Objects {
+		for _, o := range renderRole(t, role).Objects {
 			if o.GetKind() != "Role" && o.GetKind() != "ClusterRole" {
 				continue
 			}
@@ -268,7 +268,7 @@ func TestNoMoreRightsThanNeeded(t *testing.T) {
 						if strings.HasSuffix(name, "sses") || strings.HasSuffix(name, "uses") {
 							singular = strings.TrimSuffix(name, "es") + "." + group
 						}
-						allowed := reasons[full] != "" || defined[full] && slices.Equal(rule.Verbs, []string{"list"}) || group == "events.k8s.io" && name == "events" || sub == "" && needed[singular]
+						allowed := rightReasons[full] != "" || defined[full] && slices.Equal(rule.Verbs, []string{"list"}) || group == "events.k8s.io" && name == "events" || sub == "" && needed[singular]
 						assert.True(t, allowed, "%s: %s of %s has no reason", role, full, o.GetName())
 						if slices.Contains(rule.Verbs, "escalate") || slices.Contains(rule.Verbs, "bind") {
 							assert.Equal(t, rbacv1.GroupName, group)
@@ -283,14 +283,14 @@ func TestNoMoreRightsThanNeeded(t *testing.T) {
 // TestOperatorConverges runs the operator's part of a landscape with the rights of the chart, as
 // far as possible without a kubelet.
 func TestOperatorConverges(t *testing.T) {
-	admin := as(t, "", nil)
-	in := rendered(t, deploy.Operator)
-	create(t, admin, append(in.Definitions, in.Objects...)...)
-	requests := &wire{}
+	admin := connectAs(t, "", nil)
+	in := renderRole(t, deploy.Operator)
+	applyAsAdmin(t, admin, append(in.Definitions, in.Objects...)...)
+	requests := &requestLog{}
 	config := rest.CopyConfig(server)
 	config.Impersonate.UserName = "system:serviceaccount:garden:pergola-operator"
-	config.Wrap(requests.wrap)
-	c, err := landscape.New(examples(t)[0], landscape.Options{
+	config.Wrap(requests.wrapTransport)
+	c, err := landscape.New(loadExamples(t)[0], landscape.Options{
 		Catalogue: components.FS, Connections: landscape.Connections{Configs: map[string]*rest.Config{landscape.Runtime: config}}, OnlyGarden: true,
 		Clock: clock.RealClock{}, Process: landscape.ProcessIdentity{Holder: "test", Version: components.Version}, Permits: landscape.Permits{Gate: permit.DefaultGate()}, Timing: landscape.Timing{StepTimeout: 15 * time.Second},
 	})
@@ -302,7 +302,7 @@ func TestOperatorConverges(t *testing.T) {
 	report, err := c.Apply(ctx)
 	require.Error(t, err, "nothing runs here")
 	assert.NotContains(t, err.Error(), "forbidden")
-	assert.Empty(t, requests.refused())
+	assert.Empty(t, requests.forbiddenRequests())
 	assert.Greater(t, report.Changed, 20)
 }
 
@@ -316,11 +316,11 @@ func withoutWebhooks(t *testing.T, admin *apply.Cluster) {
 	}
 }
 
-// TestDefinitionsMayBeLookedInto finds definitions whose kinds the operator may not list, so that
+// TestOperatorListsDefinedKinds finds definitions whose kinds the operator may not list, so that
 // it cannot detect foreign objects.
-func TestDefinitionsMayBeLookedInto(t *testing.T) {
+func TestOperatorListsDefinedKinds(t *testing.T) {
 	listed := map[string]bool{}
-	for _, o := range only(rendered(t, deploy.Operator).Objects, "ClusterRole") {
+	for _, o := range filterKind(renderRole(t, deploy.Operator).Objects, "ClusterRole") {
 		var r rbacv1.ClusterRole
 		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &r))
 		for _, rule := range r.Rules {
@@ -331,7 +331,7 @@ func TestDefinitionsMayBeLookedInto(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range only(bundled(t, render.ClusterRuntime), "CustomResourceDefinition") {
+	for _, o := range filterKind(renderedObjects(t, render.ClusterRuntime), "CustomResourceDefinition") {
 		assert.True(t, listed[o.GetName()], o.GetName())
 	}
 }

@@ -22,8 +22,8 @@ const (
 // Roles returns all roles.
 func Roles() []Role { return []Role{Operator, Gardenlet, GardenletAccess} }
 
-// RoleOf parses a role.
-func RoleOf(name string) (Role, error) {
+// ParseRole parses a role.
+func ParseRole(name string) (Role, error) {
 	if slices.Contains(Roles(), Role(name)) {
 		return Role(name), nil
 	}

@@ -37,9 +37,9 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// as is a connection to the test server with the identity of a ServiceAccount, "namespace:name", or
-// of an administrator without one.
-func as(t *testing.T, account string, requests *wire) *apply.Cluster {
+// connectAs is a connection to the test server with the identity of a ServiceAccount,
+// "namespace:name", or of an administrator without one.
+func connectAs(t *testing.T, account string, requests *requestLog) *apply.Cluster {
 	t.Helper()
 	apiserver.Needed(t)
 	config := rest.CopyConfig(server)
@@ -47,7 +47,7 @@ func as(t *testing.T, account string, requests *wire) *apply.Cluster {
 		config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + account}
 	}
 	if requests != nil {
-		config.Wrap(requests.wrap)
+		config.Wrap(requests.wrapTransport)
 	}
 	c, err := conventions.NewCluster("test", config, apply.ClusterOptions{})
 	require.NoError(t, err)
@@ -55,8 +55,8 @@ func as(t *testing.T, account string, requests *wire) *apply.Cluster {
 	return c
 }
 
-// wire records forbidden requests.
-type wire struct {
+// requestLog records forbidden requests.
+type requestLog struct {
 	mu        sync.Mutex
 	forbidden []string
 }
@@ -65,7 +65,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
+func (w *requestLog) wrapTransport(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
 		w.mu.Lock()
@@ -85,14 +85,14 @@ func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-func (w *wire) refused() []string {
+func (w *requestLog) forbiddenRequests() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.forbidden...)
 }
 
-// rendered renders a role with its minimal values, and others.
-func rendered(t *testing.T, role deploy.Role, values ...map[string]any) *deploy.Installation {
+// renderRole renders a role with its minimal values, and others.
+func renderRole(t *testing.T, role deploy.Role, values ...map[string]any) *deploy.Installation {
 	t.Helper()
 	all := map[string]any{
 		"image":     map[string]any{"repository": "pergola"},
@@ -108,20 +108,20 @@ func rendered(t *testing.T, role deploy.Role, values ...map[string]any) *deploy.
 	return out
 }
 
-// create applies objects as an administrator, like kubectl apply --server-side, and waits for
+// applyAsAdmin applies objects as an administrator, like kubectl apply --server-side, and waits for
 // definitions.
-func create(t *testing.T, c *apply.Cluster, objects ...*unstructured.Unstructured) {
+func applyAsAdmin(t *testing.T, c *apply.Cluster, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range objects {
 		namespace(t, c, o.GetNamespace())
-		require.NoError(t, send(t, c, o, false), "%s %s", o.GetKind(), o.GetName())
+		require.NoError(t, sendObject(t, c, o, false), "%s %s", o.GetKind(), o.GetName())
 		if o.GetKind() == "CustomResourceDefinition" {
-			established(t, c, o.GetName())
+			waitForDefinition(t, c, o.GetName())
 		}
 	}
 }
 
-func send(t *testing.T, c *apply.Cluster, o *unstructured.Unstructured, dry bool) error {
+func sendObject(t *testing.T, c *apply.Cluster, o *unstructured.Unstructured, dry bool) error {
 	t.Helper()
 	mapping, err := c.Mapping(testContext(t), o.GroupVersionKind())
 	if err != nil {
@@ -140,7 +140,7 @@ func send(t *testing.T, c *apply.Cluster, o *unstructured.Unstructured, dry bool
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-func established(t *testing.T, c *apply.Cluster, name string) {
+func waitForDefinition(t *testing.T, c *apply.Cluster, name string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		crd, err := c.Dynamic().Resource(definitions).Get(testContext(t), name, metav1.GetOptions{})
@@ -170,8 +170,8 @@ func namespace(t *testing.T, c *apply.Cluster, name string) {
 	}
 }
 
-// resolved replaces names that only a cluster knows.
-func resolved(t *testing.T, o *unstructured.Unstructured) *unstructured.Unstructured {
+// resolvePlaceholders replaces names that only a cluster knows.
+func resolvePlaceholders(t *testing.T, o *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	text, err := o.MarshalJSON()
 	require.NoError(t, err)

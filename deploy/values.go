@@ -22,20 +22,20 @@ func (e *ValuesError) Error() string {
 	return "the values are not valid: " + strings.Join(e.Problems, "; ")
 }
 
-// problem matches a line of Helm's validator: the position as a JSON pointer, and the error.
-var problem = regexp.MustCompile(`^\s*- at '([^']*)': (.+)$`)
+// problemPattern matches a line of Helm's validator: the position as a JSON pointer, and the error.
+var problemPattern = regexp.MustCompile(`^\s*- at '([^']*)': (.+)$`)
 
-// conditional matches lines that only introduce other lines.
-var conditional = regexp.MustCompile(`^('?allOf'?|'?anyOf'?|'?then'?|'?else'?|validation failed)`)
+// conditionalPattern matches lines that only introduce other lines.
+var conditionalPattern = regexp.MustCompile(`^('?allOf'?|'?anyOf'?|'?then'?|'?else'?|validation failed)`)
 
-// additional matches errors about unknown values.
-var additional = regexp.MustCompile(`^additional propert(?:y|ies) (.+) not allowed$`)
+// unknownValuePattern matches errors about unknown values.
+var unknownValuePattern = regexp.MustCompile(`^additional propert(?:y|ies) (.+) not allowed$`)
 
-// wrongType matches errors about values of a wrong type.
-var wrongType = regexp.MustCompile(`^got (\w+), want (\w+)$`)
+// wrongTypePattern matches errors about values of a wrong type.
+var wrongTypePattern = regexp.MustCompile(`^got (\w+), want (\w+)$`)
 
-// namesAt returns the names of the chart's default values at a path.
-func namesAt(defaults map[string]any, path string) []string {
+// valueNamesAt returns the names of the chart's default values at a path.
+func valueNamesAt(defaults map[string]any, path string) []string {
 	if path != "" {
 		defaults, _, _ = unstructured.NestedMap(defaults, strings.Split(path, ".")...)
 	}
@@ -46,26 +46,26 @@ func namesAt(defaults map[string]any, path string) []string {
 func valuesError(err error, defaults map[string]any) error {
 	var out ValuesError
 	for line := range strings.Lines(err.Error()) {
-		found := problem.FindStringSubmatch(strings.TrimRight(line, "\n"))
-		if found == nil || conditional.MatchString(found[2]) {
+		found := problemPattern.FindStringSubmatch(strings.TrimRight(line, "\n"))
+		if found == nil || conditionalPattern.MatchString(found[2]) {
 			continue
 		}
 		where := strings.ReplaceAll(strings.Trim(found[1], "/"), "/", ".")
 		what := found[2]
-		if names := additional.FindStringSubmatch(what); names != nil {
+		if names := unknownValuePattern.FindStringSubmatch(what); names != nil {
 			what = "there is no value " + names[1]
 			if where != "" {
 				what += " here"
 			}
 			if one := strings.Trim(names[1], "'"); !strings.Contains(one, "'") {
-				hint := unknown.Hint(one, namesAt(defaults, where))
-				if known := namesAt(defaults, where); hint == "" && len(known) > 0 {
+				hint := unknown.Hint(one, valueNamesAt(defaults, where))
+				if known := valueNamesAt(defaults, where); hint == "" && len(known) > 0 {
 					hint = fmt.Sprintf("; there are %s: correct it in --set or in the file of --values", strings.Join(known, ", "))
 				}
 				what += hint
 			}
 		}
-		if types := wrongType.FindStringSubmatch(what); types != nil {
+		if types := wrongTypePattern.FindStringSubmatch(what); types != nil {
 			what = fmt.Sprintf("must be of type %s, but is of type %s", types[2], types[1])
 		}
 		if what == "minLength: got 0, want 1" {

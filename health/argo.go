@@ -108,7 +108,7 @@ func hasAddress(obj *unstructured.Unstructured) bool {
 }
 
 func argoService(obj *unstructured.Unstructured) string {
-	return progressingUnless(text(obj, "spec", "type") != "LoadBalancer" || hasAddress(obj))
+	return progressingUnless(stringAt(obj, "spec", "type") != "LoadBalancer" || hasAddress(obj))
 }
 
 func argoAPIService(obj *unstructured.Unstructured) string {
@@ -116,7 +116,7 @@ func argoAPIService(obj *unstructured.Unstructured) string {
 }
 
 func argoClaim(obj *unstructured.Unstructured) string {
-	switch text(obj, "status", "phase") {
+	switch stringAt(obj, "status", "phase") {
 	case "Bound":
 		return argoHealthy
 	case "Pending":
@@ -128,7 +128,7 @@ func argoClaim(obj *unstructured.Unstructured) string {
 }
 
 func argoWorkflow(obj *unstructured.Unstructured) string {
-	switch text(obj, "status", "phase") {
+	switch stringAt(obj, "status", "phase") {
 	case "", "Pending", "Running":
 		return argoProgressing
 	case "Succeeded":

@@ -63,7 +63,7 @@ func argoShoot(obj *unstructured.Unstructured) string {
 }
 
 func argoCronJob(obj *unstructured.Unstructured) string {
-	if flag(obj, "spec", "suspend") {
+	if boolAt(obj, "spec", "suspend") {
 		return argoSuspended
 	}
 	status, ok := fieldAt(obj.Object, "status").(map[string]any)
@@ -127,7 +127,7 @@ func argoReady(obj *unstructured.Unstructured) string {
 
 // argoExternalSecret waits for a condition of the latest refresh if the policy is OnChange.
 func argoExternalSecret(obj *unstructured.Unstructured) string {
-	if text(obj, "spec", "refreshPolicy") == "OnChange" {
+	if stringAt(obj, "spec", "refreshPolicy") == "OnChange" {
 		ready, ok := conditionOf(obj, "Ready")
 		refreshed := timeAt(obj.Object, "status", "refreshTime")
 		if ok && ready.transition.Before(refreshed) {
@@ -190,7 +190,7 @@ func argoNetworking(conditions []statusCondition) string {
 
 // argoFlux judges a kind of Flux that can be suspended.
 func argoFlux(obj *unstructured.Unstructured, want int, further ...string) string {
-	if flag(obj, "spec", "suspend") {
+	if boolAt(obj, "spec", "suspend") {
 		return argoSuspended
 	}
 	return argoFluxConditions(obj, want, further...)
@@ -221,15 +221,15 @@ func argoFluxConditions(obj *unstructured.Unstructured, want int, further ...str
 }
 
 func argoMachineDeployment(obj *unstructured.Unstructured) string {
-	if flag(obj, "spec", "paused") {
+	if boolAt(obj, "spec", "paused") {
 		return argoSuspended
 	}
-	switch text(obj, "status", "phase") {
+	switch stringAt(obj, "status", "phase") {
 	case "Failed":
 		return argoDegraded
 	case "Running":
-		replicas := number(obj, "status", "replicas")
-		return progressingUnless(replicas == number(obj, "status", "updatedReplicas") && replicas == number(obj, "status", "readyReplicas"))
+		replicas := intOrZero(obj, "status", "replicas")
+		return progressingUnless(replicas == intOrZero(obj, "status", "updatedReplicas") && replicas == intOrZero(obj, "status", "readyReplicas"))
 	}
 	return argoProgressing
 }

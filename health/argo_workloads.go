@@ -10,58 +10,58 @@ import (
 const argoIgnoreRestartPolicy = "argocd.argoproj.io/ignore-restart-policy"
 
 func argoDeployment(obj *unstructured.Unstructured) string {
-	if flag(obj, "spec", "paused") {
+	if boolAt(obj, "spec", "paused") {
 		return argoSuspended
 	}
-	if observed(obj) != nil {
+	if checkGenerationObserved(obj) != nil {
 		return argoProgressing
 	}
-	updated := number(obj, "status", "updatedReplicas")
+	updated := intOrZero(obj, "status", "updatedReplicas")
 	if c, ok := conditionOf(obj, "Progressing"); ok && c.reason == "ProgressDeadlineExceeded" {
 		return argoDegraded
 	}
-	return progressingUnless(updated >= numberOr(obj, updated, "spec", "replicas") &&
-		number(obj, "status", "replicas") <= updated &&
-		number(obj, "status", "availableReplicas") >= updated)
+	return progressingUnless(updated >= intOrDefault(obj, updated, "spec", "replicas") &&
+		intOrZero(obj, "status", "replicas") <= updated &&
+		intOrZero(obj, "status", "availableReplicas") >= updated)
 }
 
 func argoReplicaSet(obj *unstructured.Unstructured) string {
-	if observed(obj) != nil {
+	if checkGenerationObserved(obj) != nil {
 		return argoProgressing
 	}
 	if c, ok := conditionOf(obj, "ReplicaFailure"); ok && c.status == "True" {
 		return argoDegraded
 	}
-	available := number(obj, "status", "availableReplicas")
-	return progressingUnless(available >= numberOr(obj, available, "spec", "replicas"))
+	available := intOrZero(obj, "status", "availableReplicas")
+	return progressingUnless(available >= intOrDefault(obj, available, "spec", "replicas"))
 }
 
 func argoStatefulSet(obj *unstructured.Unstructured) string {
-	ready, updated := number(obj, "status", "readyReplicas"), number(obj, "status", "updatedReplicas")
-	if number(obj, "status", "observedGeneration") == 0 || observed(obj) != nil || ready < numberOr(obj, ready, "spec", "replicas") {
+	ready, updated := intOrZero(obj, "status", "readyReplicas"), intOrZero(obj, "status", "updatedReplicas")
+	if intOrZero(obj, "status", "observedGeneration") == 0 || checkGenerationObserved(obj) != nil || ready < intOrDefault(obj, ready, "spec", "replicas") {
 		return argoProgressing
 	}
-	strategy := text(obj, "spec", "updateStrategy", "type")
+	strategy := stringAt(obj, "spec", "updateStrategy", "type")
 	if _, set := fieldAt(obj.Object, "spec", "updateStrategy", "rollingUpdate").(map[string]any); set && strategy == "RollingUpdate" {
 		replicas, counted := intAt(obj.Object, "spec", "replicas")
 		partition, partitioned := intAt(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
 		return progressingUnless(!counted || !partitioned || updated >= replicas-partition)
 	}
 	// With OnDelete, the user replaces the pods and controls the rollout.
-	return progressingUnless(strategy == "OnDelete" || text(obj, "status", "updateRevision") == text(obj, "status", "currentRevision"))
+	return progressingUnless(strategy == "OnDelete" || stringAt(obj, "status", "updateRevision") == stringAt(obj, "status", "currentRevision"))
 }
 
 func argoDaemonSet(obj *unstructured.Unstructured) string {
-	if observed(obj) != nil {
+	if checkGenerationObserved(obj) != nil {
 		return argoProgressing
 	}
-	desired := number(obj, "status", "desiredNumberScheduled")
-	return progressingUnless(text(obj, "spec", "updateStrategy", "type") == "OnDelete" ||
-		number(obj, "status", "updatedNumberScheduled") >= desired && number(obj, "status", "numberAvailable") >= desired)
+	desired := intOrZero(obj, "status", "desiredNumberScheduled")
+	return progressingUnless(stringAt(obj, "spec", "updateStrategy", "type") == "OnDelete" ||
+		intOrZero(obj, "status", "updatedNumberScheduled") >= desired && intOrZero(obj, "status", "numberAvailable") >= desired)
 }
 
 func argoPod(obj *unstructured.Unstructured) string {
-	policy := text(obj, "spec", "restartPolicy")
+	policy := stringAt(obj, "spec", "restartPolicy")
 	if (policy == "Never" || policy == "OnFailure") && obj.GetAnnotations()[argoIgnoreRestartPolicy] == "true" && !isArgoHook(obj) {
 		policy = "Always"
 	}
@@ -74,7 +74,7 @@ func argoPod(obj *unstructured.Unstructured) string {
 			}
 		}
 	}
-	switch text(obj, "status", "phase") {
+	switch stringAt(obj, "status", "phase") {
 	case "Pending":
 		return argoProgressing
 	case "Succeeded":

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Around has the objects related to an unhealthy object. The lists may have unrelated objects of
-// its namespace; a missing list has no effect.
-type Around struct {
+// RelatedObjects has the objects related to an unhealthy object. The lists may have unrelated
+// objects of its namespace; a missing list has no effect.
+type RelatedObjects struct {
 	// Pods of the object, see PodSelector.
 	Pods []corev1.Pod
 	// ReplicaSets of a Deployment; their conditions say why pods cannot be created.
@@ -25,14 +25,15 @@ type Around struct {
 	Events []corev1.Event
 }
 
-// Need has the lists worth reading for an unhealthy or progressing object.
-type Need struct{ Pods, ReplicaSets, Claims, Events bool }
+// RelatedLists has the lists worth reading for an unhealthy or progressing object.
+type RelatedLists struct{ Pods, ReplicaSets, Claims, Events bool }
 
-// NeedOf returns the lists that FindCause needs; PodSelector selects pods and ReplicaSets. Claims
-// are worth reading only if a pod is Pending. Events of type Warning suffice, except for a claim.
-func NeedOf(obj *unstructured.Unstructured) Need {
+// NeededLists returns the lists that FindCause needs; PodSelector selects pods and ReplicaSets.
+// Claims are worth reading only if a pod is Pending. Events of type Warning suffice, except for a
+// claim.
+func NeededLists(obj *unstructured.Unstructured) RelatedLists {
 	_, pods := PodSelector(obj)
-	return Need{
+	return RelatedLists{
 		Pods:        pods,
 		ReplicaSets: isDeployment(obj),
 		Claims:      pods || isPod(obj),
@@ -59,8 +60,8 @@ func (c Cause) String() string {
 	return c.Object + ": " + c.Message
 }
 
-// trouble is a candidate for the cause. Higher weights win.
-type trouble struct {
+// causeCandidate is a candidate for the cause. Higher weights win.
+type causeCandidate struct {
 	weight                  int
 	object, reason, message string
 }
@@ -84,14 +85,14 @@ const (
 // (quota, webhook), their containers (image, crash, missing Secret), volumes, claims, and the
 // scheduler. Then it checks failing probes and events about the object. Among equal troubles, the
 // first pod by name decides. False means that it found nothing.
-func FindCause(obj *unstructured.Unstructured, around Around) (Cause, bool) {
+func FindCause(obj *unstructured.Unstructured, around RelatedObjects) (Cause, bool) {
 	events := newestFirst(around.Events)
 	pods := selectPods(obj, around.Pods)
 	if pod, ok := asPod(obj); ok {
 		pods = []corev1.Pod{pod}
 	}
-	worst := podsTrouble(pods, around.Claims, events)
-	for _, t := range []trouble{creationTrouble(obj, pods, around.ReplicaSets, events), ownTrouble(obj, events)} {
+	worst := findPodsCause(pods, around.Claims, events)
+	for _, t := range []causeCandidate{findCreationCause(obj, pods, around.ReplicaSets, events), findOwnEventCause(obj, events)} {
 		if t.weight > worst.weight {
 			worst = t
 		}
@@ -110,22 +111,22 @@ func FindCause(obj *unstructured.Unstructured, around Around) (Cause, bool) {
 // trouble that is hardest to recover from, then the first pod by name. It ignores terminating pods.
 // Both results are empty if no pod is in trouble.
 func PodReason(pods []corev1.Pod) (reason, message string) {
-	t := podsTrouble(pods, nil, nil)
+	t := findPodsCause(pods, nil, nil)
 	if t.weight == 0 {
 		return "", ""
 	}
 	return t.reason, Cause{Object: t.object, Message: t.message}.String()
 }
 
-func podsTrouble(pods []corev1.Pod, claims []corev1.PersistentVolumeClaim, events []corev1.Event) trouble {
-	var worst trouble
+func findPodsCause(pods []corev1.Pod, claims []corev1.PersistentVolumeClaim, events []corev1.Event) causeCandidate {
+	var worst causeCandidate
 	var name string
 	for i := range pods {
 		pod := &pods[i]
 		if pod.DeletionTimestamp != nil {
 			continue
 		}
-		t := podTrouble(pod, claims, events)
+		t := findPodCause(pod, claims, events)
 		if t.weight > worst.weight || t.weight > 0 && t.weight == worst.weight && pod.Name < name {
 			worst, name = t, pod.Name
 		}
@@ -133,32 +134,32 @@ func podsTrouble(pods []corev1.Pod, claims []corev1.PersistentVolumeClaim, event
 	return worst
 }
 
-// creationTrouble finds why the controller of a workload cannot create pods.
-func creationTrouble(obj *unstructured.Unstructured, pods []corev1.Pod, sets []appsv1.ReplicaSet, events []corev1.Event) trouble {
-	if NeedOf(obj).ReplicaSets {
+// findCreationCause finds why the controller of a workload cannot create pods.
+func findCreationCause(obj *unstructured.Unstructured, pods []corev1.Pod, sets []appsv1.ReplicaSet, events []corev1.Event) causeCandidate {
+	if NeededLists(obj).ReplicaSets {
 		for i := range sets {
-			if t := replicaSetTrouble(obj, &sets[i]); t.weight > 0 {
+			if t := findReplicaSetCause(obj, &sets[i]); t.weight > 0 {
 				return t
 			}
 		}
-		return trouble{}
+		return causeCandidate{}
 	}
 	kind, name, uid := podCreator(obj)
 	if kind == "" {
-		return trouble{}
+		return causeCandidate{}
 	}
 	for _, e := range events {
-		if e.Reason == "FailedCreate" && isAbout(e, kind, obj.GetNamespace(), name, uid) {
+		if e.Reason == "FailedCreate" && isEventAbout(e, kind, obj.GetNamespace(), name, uid) {
 			for i := range pods {
 				// Creation has worked since.
 				if pods[i].CreationTimestamp.After(eventTime(e)) {
-					return trouble{}
+					return causeCandidate{}
 				}
 			}
-			return trouble{weight: weightCreate, reason: e.Reason, message: sentence(e.Reason, e.Message)}
+			return causeCandidate{weight: weightCreate, reason: e.Reason, message: joinReason(e.Reason, e.Message)}
 		}
 	}
-	return trouble{}
+	return causeCandidate{}
 }
 
 // podCreator returns the object whose controller creates the pods: the object itself, or the
@@ -178,43 +179,43 @@ func podCreator(obj *unstructured.Unstructured) (kind, name string, uid types.UI
 	return "", "", ""
 }
 
-func replicaSetTrouble(obj *unstructured.Unstructured, set *appsv1.ReplicaSet) trouble {
+func findReplicaSetCause(obj *unstructured.Unstructured, set *appsv1.ReplicaSet) causeCandidate {
 	selector, ok := PodSelector(obj)
 	if !ok || set.Namespace != obj.GetNamespace() || !selector.Matches(labelSet(set.Labels)) {
-		return trouble{}
+		return causeCandidate{}
 	}
 	if set.Spec.Replicas != nil && *set.Spec.Replicas == 0 {
-		return trouble{}
+		return causeCandidate{}
 	}
 	for _, c := range set.Status.Conditions {
 		if c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
-			return trouble{weightCreate, fmt.Sprintf("ReplicaSet %q", set.Name), or(c.Reason, "FailedCreate"), sentence(or(c.Reason, "FailedCreate"), c.Message)}
+			return causeCandidate{weightCreate, fmt.Sprintf("ReplicaSet %q", set.Name), orDefault(c.Reason, "FailedCreate"), joinReason(orDefault(c.Reason, "FailedCreate"), c.Message)}
 		}
 	}
-	return trouble{}
+	return causeCandidate{}
 }
 
-// ownTrouble is the newest Warning event about the object itself, or any event about the
+// findOwnEventCause is the newest Warning event about the object itself, or any event about the
 // provisioning of a claim.
-func ownTrouble(obj *unstructured.Unstructured, events []corev1.Event) trouble {
+func findOwnEventCause(obj *unstructured.Unstructured, events []corev1.Event) causeCandidate {
 	if isPod(obj) {
-		return trouble{}
+		return causeCandidate{}
 	}
 	gvk := obj.GroupVersionKind()
 	if gvk.Group == "" && gvk.Kind == "PersistentVolumeClaim" {
 		if e, ok := claimEvent(events, obj.GetNamespace(), obj.GetName(), obj.GetUID()); ok {
-			return trouble{weight: weightClaim, reason: e.Reason, message: sentence(e.Reason, e.Message)}
+			return causeCandidate{weight: weightClaim, reason: e.Reason, message: joinReason(e.Reason, e.Message)}
 		}
-		return trouble{}
+		return causeCandidate{}
 	}
 	for _, e := range events {
 		// The event alone does not say whether a failed creation still matters, see
-		// creationTrouble.
-		if e.Type == corev1.EventTypeWarning && e.Reason != "FailedCreate" && isAbout(e, gvk.Kind, obj.GetNamespace(), obj.GetName(), obj.GetUID()) {
-			return trouble{weight: weightOwnEvent, reason: e.Reason, message: sentence(e.Reason, e.Message)}
+		// findCreationCause.
+		if e.Type == corev1.EventTypeWarning && e.Reason != "FailedCreate" && isEventAbout(e, gvk.Kind, obj.GetNamespace(), obj.GetName(), obj.GetUID()) {
+			return causeCandidate{weight: weightOwnEvent, reason: e.Reason, message: joinReason(e.Reason, e.Message)}
 		}
 	}
-	return trouble{}
+	return causeCandidate{}
 }
 
 func isPod(obj *unstructured.Unstructured) bool {

@@ -6,26 +6,26 @@ const groupCertManagement = "cert.gardener.cloud"
 
 // CheckCertificate fails unless the state is Ready and the Ready condition, if present, is True
 // (pkg/utils/kubernetes/health/certificate.go).
-func CheckCertificate(obj *unstructured.Unstructured) error { return asError(checkCertificate(obj)) }
+func CheckCertificate(obj *unstructured.Unstructured) error { return toError(checkCertificate(obj)) }
 
 // CheckCertificateIssuer fails unless the state is Ready.
 func CheckCertificateIssuer(obj *unstructured.Unstructured) error {
-	return asError(checkCertificateIssuer(obj))
+	return toError(checkCertificateIssuer(obj))
 }
 
 func checkCertificate(obj *unstructured.Unstructured) *Failure {
-	return first(optional(obj, "Ready", "True"), stateReady(obj))
+	return firstFailure(checkOptionalCondition(obj, "Ready", "True"), checkStateReady(obj))
 }
 
-func checkCertificateIssuer(obj *unstructured.Unstructured) *Failure { return stateReady(obj) }
+func checkCertificateIssuer(obj *unstructured.Unstructured) *Failure { return checkStateReady(obj) }
 
-func stateReady(obj *unstructured.Unstructured) *Failure {
-	state := text(obj, "status", "state")
+func checkStateReady(obj *unstructured.Unstructured) *Failure {
+	state := stringAt(obj, "status", "state")
 	if state == "Ready" {
 		return nil
 	}
 	f := failf("%s has state %q, expected \"Ready\"", obj.GetKind(), state)
-	if message := text(obj, "status", "message"); message != "" {
+	if message := stringAt(obj, "status", "message"); message != "" {
 		f.Message += ": " + message
 	}
 	f.Waiting = state == "" || state == "Pending"
@@ -34,16 +34,16 @@ func stateReady(obj *unstructured.Unstructured) *Failure {
 
 // IsCertificateProgressing reports whether the latest generation is not yet observed.
 func IsCertificateProgressing(obj *unstructured.Unstructured) (bool, string) {
-	return generationProgressing(obj)
+	return isGenerationProgressing(obj)
 }
 
 // IsCertificateIssuerProgressing reports whether the latest generation is not yet observed.
 func IsCertificateIssuerProgressing(obj *unstructured.Unstructured) (bool, string) {
-	return generationProgressing(obj)
+	return isGenerationProgressing(obj)
 }
 
-func generationProgressing(obj *unstructured.Unstructured) (bool, string) {
-	if f := observed(obj); f != nil {
+func isGenerationProgressing(obj *unstructured.Unstructured) (bool, string) {
+	if f := checkGenerationObserved(obj); f != nil {
 		return true, f.Message
 	}
 	return false, obj.GetKind() + " is fully rolled out"

@@ -6,8 +6,8 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// withCodes adds the error codes that match the message, by upstream's patterns.
-func withCodes(f *Failure) *Failure {
+// addCodes adds the error codes that match the message, by upstream's patterns.
+func addCodes(f *Failure) *Failure {
 	if f != nil {
 		f.Codes = mergeCodes(f.Codes, f.Message)
 	}

@@ -164,7 +164,7 @@ func TestConformanceKStatus(t *testing.T) {
 			if clock, _, _ := strings.Cut(c.header["clock"], " "); clock != "" {
 				now, err := time.Parse(time.RFC3339, clock)
 				require.NoError(t, err)
-				opts = append(opts, health.At(now))
+				opts = append(opts, health.WithTime(now))
 			}
 			assert.Equal(t, c.header["expect"], string(health.Check(c.obj, opts...).Status), c.header["case"])
 		})

@@ -5,7 +5,7 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 // checkControllerInstallation fails unless the extension is installed and healthy, and Valid, if
 // reported, is True (pkg/api/core/v1beta1/helper: IsControllerInstallationSuccessful).
 func checkControllerInstallation(obj *unstructured.Unstructured) *Failure {
-	return first(optional(obj, "Valid", "True"), requireTrue(obj, "Installed"), requireTrue(obj, "Healthy"))
+	return firstFailure(checkOptionalCondition(obj, "Valid", "True"), checkConditionTrue(obj, "Installed"), checkConditionTrue(obj, "Healthy"))
 }
 
 func controllerInstallationProgressing(obj *unstructured.Unstructured) (bool, string) {

@@ -8,25 +8,25 @@ import (
 // CheckDaemonSet fails unless the latest generation is observed, all pods are scheduled and none is
 // misscheduled. During a rollout, pods may be unavailable up to the strategy's limit, otherwise
 // none (pkg/utils/kubernetes/health/daemonset.go).
-func CheckDaemonSet(obj *unstructured.Unstructured) error { return asError(checkDaemonSet(obj)) }
+func CheckDaemonSet(obj *unstructured.Unstructured) error { return toError(checkDaemonSet(obj)) }
 
 func checkDaemonSet(obj *unstructured.Unstructured) *Failure {
-	if f := observed(obj); f != nil {
+	if f := checkGenerationObserved(obj); f != nil {
 		return f
 	}
 	var (
-		desired     = number(obj, "status", "desiredNumberScheduled")
-		current     = number(obj, "status", "currentNumberScheduled")
-		unavailable = number(obj, "status", "numberUnavailable")
+		desired     = intOrZero(obj, "status", "desiredNumberScheduled")
+		current     = intOrZero(obj, "status", "currentNumberScheduled")
+		unavailable = intOrZero(obj, "status", "numberUnavailable")
 	)
 	if current < desired {
 		return waitf("not enough scheduled pods (%d/%d)", current, desired)
 	}
-	if n := number(obj, "status", "numberMisscheduled"); n > 0 {
+	if n := intOrZero(obj, "status", "numberMisscheduled"); n > 0 {
 		return failf("%d pod(s) run on nodes where they should not", n)
 	}
 	var allowed int64
-	if number(obj, "status", "updatedNumberScheduled") < desired {
+	if intOrZero(obj, "status", "updatedNumberScheduled") < desired {
 		allowed = maxUnavailable(obj, desired)
 	}
 	if unavailable > allowed {
@@ -37,7 +37,7 @@ func checkDaemonSet(obj *unstructured.Unstructured) *Failure {
 
 // maxUnavailable returns how many pods may be missing during a rollout; zero for other strategies.
 func maxUnavailable(obj *unstructured.Unstructured, desired int64) int64 {
-	if text(obj, "spec", "updateStrategy", "type") != "RollingUpdate" {
+	if stringAt(obj, "spec", "updateStrategy", "type") != "RollingUpdate" {
 		return 0
 	}
 	var limit intstr.IntOrString
@@ -57,8 +57,8 @@ func maxUnavailable(obj *unstructured.Unstructured, desired int64) int64 {
 
 // IsDaemonSetProgressing reports whether a rollout is in progress, and why.
 func IsDaemonSetProgressing(obj *unstructured.Unstructured) (bool, string) {
-	if f := observed(obj); f != nil {
+	if f := checkGenerationObserved(obj); f != nil {
 		return true, f.Message
 	}
-	return updating(number(obj, "status", "updatedNumberScheduled"), number(obj, "status", "desiredNumberScheduled"), obj.GetKind())
+	return updateProgress(intOrZero(obj, "status", "updatedNumberScheduled"), intOrZero(obj, "status", "desiredNumberScheduled"), obj.GetKind())
 }

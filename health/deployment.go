@@ -10,14 +10,14 @@ import (
 // CheckDeployment fails unless the latest generation is observed, Available is True, Progressing,
 // if present, is True and ReplicaFailure, if present, is False
 // (pkg/utils/kubernetes/health/deployment.go).
-func CheckDeployment(obj *unstructured.Unstructured) error { return asError(checkDeployment(obj)) }
+func CheckDeployment(obj *unstructured.Unstructured) error { return toError(checkDeployment(obj)) }
 
 func checkDeployment(obj *unstructured.Unstructured) *Failure {
-	return first(
-		observed(obj),
-		requireTrue(obj, "Available"),
-		optional(obj, "Progressing", "True"),
-		optional(obj, "ReplicaFailure", "False"),
+	return firstFailure(
+		checkGenerationObserved(obj),
+		checkConditionTrue(obj, "Available"),
+		checkOptionalCondition(obj, "Progressing", "True"),
+		checkOptionalCondition(obj, "ReplicaFailure", "False"),
 	)
 }
 
@@ -28,7 +28,7 @@ func isDeployment(obj *unstructured.Unstructured) bool {
 
 // deploymentFailure combines the rule of the kind with the state of its pods.
 func deploymentFailure(obj *unstructured.Unstructured, in inputs) *Failure {
-	return first(checkDeployment(obj), crashing(obj, in))
+	return firstFailure(checkDeployment(obj), crashFailure(obj, in))
 }
 
 // IsDeploymentProgressing reports whether a rollout is in progress, and why. It ends when the
@@ -38,7 +38,7 @@ func IsDeploymentProgressing(obj *unstructured.Unstructured) (bool, string) {
 }
 
 func deploymentProgressing(obj *unstructured.Unstructured, in inputs) (bool, string) {
-	if f := observed(obj); f != nil {
+	if f := checkGenerationObserved(obj); f != nil {
 		return true, f.Message
 	}
 	c, ok := conditionOf(obj, "Progressing")
@@ -48,8 +48,8 @@ func deploymentProgressing(obj *unstructured.Unstructured, in inputs) (bool, str
 	if c.status != "True" || c.reason != "NewReplicaSetAvailable" {
 		return true, c.message
 	}
-	if in.havePods {
-		if live, want := livePods(obj, in.around.Pods), numberOr(obj, 1, "spec", "replicas"); live != want {
+	if in.hasPods {
+		if live, want := livePods(obj, in.related.Pods), intOrDefault(obj, 1, "spec", "replicas"); live != want {
 			return true, fmt.Sprintf("%d pods are there, expected %d: old ones are still terminating or new ones missing", live, want)
 		}
 	}

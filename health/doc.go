@@ -7,12 +7,12 @@
 // all of these. Besides `healthy` and `progressing`, a Verdict has a kstatus `status` for every
 // kind and all options. KStatus and Argo return the results of those two tools.
 //
-// Given the objects related to an unhealthy object (WithAround: pods, ReplicaSets, claims, events;
-// see NeedOf), the verdict has the most informative cause (cause.go). Texts of others are bounded
-// and cleaned of likely secrets (text.go).
+// Given the objects related to an unhealthy object (WithRelatedObjects: pods, ReplicaSets, claims,
+// events; see NeededLists), the verdict has the most informative cause (cause.go). Texts of others
+// are bounded and cleaned of likely secrets (text.go).
 //
 // A Deployment with repeatedly crashing containers is not healthy, although they run in between
-// (crashing.go). MayBeCrashing reports whether its pods are worth reading; WithPods and At pass the
+// (crashing.go). CanBeCrashing reports whether its pods are worth reading; WithPods and At pass the
 // rule's inputs.
 //
 // Other packages have conditions and their thresholds (health/condition), the language of custom

@@ -11,11 +11,11 @@ const annotationOperation = "gardener.cloud/operation"
 
 // CheckEtcd is the check of the care controllers: ready, and backups not reported as broken
 // (pkg/utils/kubernetes/health/etcd.go).
-func CheckEtcd(obj *unstructured.Unstructured) error { return asError(checkEtcd(obj)) }
+func CheckEtcd(obj *unstructured.Unstructured) error { return toError(checkEtcd(obj)) }
 
 func checkEtcd(obj *unstructured.Unstructured) *Failure {
-	if !flag(obj, "status", "ready") {
-		return notReady(obj)
+	if !boolAt(obj, "status", "ready") {
+		return etcdNotReady(obj)
 	}
 	if c, ok := conditionOf(obj, "BackupReady"); ok && c.status == "False" {
 		f := failf("the backup of etcd %q is reported as broken: %s", obj.GetName(), c.cause())
@@ -36,24 +36,24 @@ func CheckEtcdDeployed(obj *unstructured.Unstructured) error {
 	if obj.GetDeletionTimestamp() != nil {
 		return &Failure{Message: "etcd is being deleted", Waiting: true}
 	}
-	if seen := number(obj, "status", "observedGeneration"); seen != generation(obj) {
+	if seen := intOrZero(obj, "status", "observedGeneration"); seen != generation(obj) {
 		return waitf("observed generation outdated (%d/%d)", seen, generation(obj))
 	}
 	if op, ok := obj.GetAnnotations()[annotationOperation]; ok {
 		return waitf("operation %q is not yet taken up by etcd-druid", op)
 	}
-	if f := requireTrue(obj, "AllMembersUpdated"); f != nil {
+	if f := checkConditionTrue(obj, "AllMembersUpdated"); f != nil {
 		f.Waiting = true
 		return f
 	}
-	if !flag(obj, "status", "ready") {
-		return notReady(obj)
+	if !boolAt(obj, "status", "ready") {
+		return etcdNotReady(obj)
 	}
 	return nil
 }
 
-// notReady returns the False conditions and last errors of an Etcd that is not ready.
-func notReady(obj *unstructured.Unstructured) *Failure {
+// etcdNotReady returns the False conditions and last errors of an Etcd that is not ready.
+func etcdNotReady(obj *unstructured.Unstructured) *Failure {
 	var why []string
 	for _, c := range conditionsOf(obj) {
 		if c.status == "False" && c.cause() != "" {
@@ -71,8 +71,8 @@ func notReady(obj *unstructured.Unstructured) *Failure {
 	return waitf("etcd %q is not ready yet: %s", obj.GetName(), strings.Join(why, "; "))
 }
 
-// Severe reports whether the failure will not end by itself.
-func Severe(err error) bool {
+// IsSevere reports whether the failure will not end by itself.
+func IsSevere(err error) bool {
 	var f *Failure
 	return errors.As(err, &f) && f.Severe
 }

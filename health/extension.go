@@ -16,17 +16,18 @@ func CheckExtensionObject(obj *unstructured.Unstructured) error {
 	if gvk := obj.GroupVersionKind(); !isExtensionKind(gvk.Group, gvk.Kind) {
 		return failf("%s is not an extension object", gvk.Kind)
 	}
-	return asError(checkExtensionObject(obj))
+	return toError(checkExtensionObject(obj))
 }
 
-// Answered reports whether the controller of an extension object, or of an Etcd, has handled the
-// requested operation and the latest generation. Extension objects also have to pass their check.
-func Answered(obj *unstructured.Unstructured) bool {
+// HasHandledOperation reports whether the controller of an extension object, or of an Etcd, has
+// handled the requested operation and the latest generation. Extension objects also have to pass
+// their check.
+func HasHandledOperation(obj *unstructured.Unstructured) bool {
 	if isExtensionKind(obj.GroupVersionKind().Group, obj.GetKind()) {
 		return checkExtensionObject(obj) == nil
 	}
 	_, asked := obj.GetAnnotations()[annotationOperation]
-	return !asked && number(obj, "status", "observedGeneration") == generation(obj)
+	return !asked && intOrZero(obj, "status", "observedGeneration") == generation(obj)
 }
 
 func isExtensionKind(group, kind string) bool {
@@ -45,7 +46,7 @@ func checkExtensionObject(obj *unstructured.Unstructured) *Failure {
 		f.Codes = textsAt(e, "codes")
 		return f
 	}
-	if seen := number(obj, "status", "observedGeneration"); seen != generation(obj) {
+	if seen := intOrZero(obj, "status", "observedGeneration"); seen != generation(obj) {
 		return waitf("observed generation outdated (%d/%d)", seen, generation(obj))
 	}
 	if op, ok := obj.GetAnnotations()[annotationOperation]; ok {
@@ -63,12 +64,12 @@ func checkExtensionObject(obj *unstructured.Unstructured) *Failure {
 		f.Waiting = state == "Processing" || state == "Pending" || state == ""
 		return f
 	}
-	return requestedBefore(obj, timeAt(last, "lastUpdateTime"))
+	return checkAfterRequest(obj, timeAt(last, "lastUpdateTime"))
 }
 
-// requestedBefore fails until the reconciliation that the timestamp annotation requests has
+// checkAfterRequest fails until the reconciliation that the timestamp annotation requests has
 // happened. The annotation has nanoseconds, the status has seconds.
-func requestedBefore(obj *unstructured.Unstructured, done time.Time) *Failure {
+func checkAfterRequest(obj *unstructured.Unstructured, done time.Time) *Failure {
 	stamp, ok := obj.GetAnnotations()[annotationTimestamp]
 	if !ok {
 		return nil

@@ -27,8 +27,8 @@ func waitf(format string, args ...any) *Failure {
 	return &Failure{Message: fmt.Sprintf(format, args...), Waiting: true}
 }
 
-// asError prevents a nil Failure from becoming a non-nil error.
-func asError(f *Failure) error {
+// toError prevents a nil Failure from becoming a non-nil error.
+func toError(f *Failure) error {
 	if f == nil {
 		return nil
 	}

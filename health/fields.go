@@ -34,12 +34,12 @@ func intAt(obj map[string]any, path ...string) (int64, bool) {
 	return 0, false
 }
 
-func number(obj *unstructured.Unstructured, path ...string) int64 {
+func intOrZero(obj *unstructured.Unstructured, path ...string) int64 {
 	n, _ := intAt(obj.Object, path...)
 	return n
 }
 
-func numberOr(obj *unstructured.Unstructured, fallback int64, path ...string) int64 {
+func intOrDefault(obj *unstructured.Unstructured, fallback int64, path ...string) int64 {
 	if n, ok := intAt(obj.Object, path...); ok {
 		return n
 	}
@@ -51,9 +51,11 @@ func textAt(obj map[string]any, path ...string) string {
 	return s
 }
 
-func text(obj *unstructured.Unstructured, path ...string) string { return textAt(obj.Object, path...) }
+func stringAt(obj *unstructured.Unstructured, path ...string) string {
+	return textAt(obj.Object, path...)
+}
 
-func flag(obj *unstructured.Unstructured, path ...string) bool {
+func boolAt(obj *unstructured.Unstructured, path ...string) bool {
 	b, _ := fieldAt(obj.Object, path...).(bool)
 	return b
 }
@@ -126,8 +128,8 @@ func conditionOf(obj *unstructured.Unstructured, kind string) (statusCondition, 
 	return statusCondition{}, false
 }
 
-// requireTrue fails unless the condition exists and is True.
-func requireTrue(obj *unstructured.Unstructured, kind string) *Failure {
+// checkConditionTrue fails unless the condition exists and is True.
+func checkConditionTrue(obj *unstructured.Unstructured, kind string) *Failure {
 	c, ok := conditionOf(obj, kind)
 	if !ok {
 		return waitf("condition %q is missing", kind)
@@ -135,8 +137,8 @@ func requireTrue(obj *unstructured.Unstructured, kind string) *Failure {
 	return c.expect("True")
 }
 
-// optional fails if the condition exists with another status.
-func optional(obj *unstructured.Unstructured, kind, status string) *Failure {
+// checkOptionalCondition fails if the condition exists with another status.
+func checkOptionalCondition(obj *unstructured.Unstructured, kind, status string) *Failure {
 	if c, ok := conditionOf(obj, kind); ok {
 		return c.expect(status)
 	}
@@ -163,16 +165,16 @@ func (c statusCondition) cause() string {
 	}
 }
 
-// observed fails until the controller has observed the latest generation.
-func observed(obj *unstructured.Unstructured) *Failure {
-	if seen := number(obj, "status", "observedGeneration"); seen < generation(obj) {
+// checkGenerationObserved fails until the controller has observed the latest generation.
+func checkGenerationObserved(obj *unstructured.Unstructured) *Failure {
+	if seen := intOrZero(obj, "status", "observedGeneration"); seen < generation(obj) {
 		return waitf("observed generation outdated (%d/%d)", seen, generation(obj))
 	}
 	return nil
 }
 
-// first returns the first failure.
-func first(checks ...*Failure) *Failure {
+// firstFailure returns the first failure.
+func firstFailure(checks ...*Failure) *Failure {
 	for _, f := range checks {
 		if f != nil {
 			return f
@@ -182,4 +184,6 @@ func first(checks ...*Failure) *Failure {
 }
 
 // generation returns metadata.generation; the accessor of the object reads int64 only.
-func generation(obj *unstructured.Unstructured) int64 { return number(obj, "metadata", "generation") }
+func generation(obj *unstructured.Unstructured) int64 {
+	return intOrZero(obj, "metadata", "generation")
+}

@@ -13,7 +13,7 @@ func manifest(apiVersion, kind, rest string) string {
 	return `{apiVersion: ` + apiVersion + `, kind: ` + kind + `, metadata: {namespace: garden, name: x, generation: 2}, ` + rest + `}`
 }
 
-func seen(rest string) string { return `status: {observedGeneration: 2, ` + rest + `}` }
+func observedStatus(rest string) string { return `status: {observedGeneration: 2, ` + rest + `}` }
 
 // ruleCases maps the manifest after the metadata to a text in the failure; empty means healthy.
 type ruleCases struct {
@@ -44,37 +44,37 @@ func TestGardenerWorkloads(t *testing.T) {
 	checkRules(t, map[string]ruleCases{
 		"Deployment": {"apps/v1", "Deployment", cases{
 			`status: {observedGeneration: 1}`: "outdated (1/2)",
-			seen(``):                          `"Available" is missing`,
-			seen(`conditions: [{type: Available, status: "False"}]`):                                                                 `"Available" has status False`,
-			seen(`conditions: [{type: Available, status: Unknown}]`):                                                                 `"Available" has status Unknown`,
-			seen(`conditions: [{type: Available, status: "True"}]`):                                                                  "",
-			seen(`conditions: [{type: Available, status: "True"}, {type: Progressing, status: "True"}]`):                             "",
-			seen(`conditions: [{type: Available, status: "True"}, {type: Progressing, status: "False"}]`):                            `"Progressing" has status False`,
-			seen(`conditions: [{type: Available, status: "True"}, {type: ReplicaFailure, status: "False"}]`):                         "",
-			seen(`conditions: [{type: Available, status: "True"}, {type: ReplicaFailure, status: "True", reason: R, message: why}]`): "R: why",
+			observedStatus(``):                `"Available" is missing`,
+			observedStatus(`conditions: [{type: Available, status: "False"}]`):                                                                 `"Available" has status False`,
+			observedStatus(`conditions: [{type: Available, status: Unknown}]`):                                                                 `"Available" has status Unknown`,
+			observedStatus(`conditions: [{type: Available, status: "True"}]`):                                                                  "",
+			observedStatus(`conditions: [{type: Available, status: "True"}, {type: Progressing, status: "True"}]`):                             "",
+			observedStatus(`conditions: [{type: Available, status: "True"}, {type: Progressing, status: "False"}]`):                            `"Progressing" has status False`,
+			observedStatus(`conditions: [{type: Available, status: "True"}, {type: ReplicaFailure, status: "False"}]`):                         "",
+			observedStatus(`conditions: [{type: Available, status: "True"}, {type: ReplicaFailure, status: "True", reason: R, message: why}]`): "R: why",
 		}},
 		"StatefulSet": {"apps/v1", "StatefulSet", cases{
 			`status: {observedGeneration: 1, readyReplicas: 1}`: "outdated (1/2)",
-			seen(``):                           "(0/1)",
-			seen(`readyReplicas: 1`):           "",
-			`spec: {replicas: 0}, ` + seen(``): "",
-			`spec: {replicas: 3}, ` + seen(`readyReplicas: 2`): "(2/3)",
+			observedStatus(``):                                           "(0/1)",
+			observedStatus(`readyReplicas: 1`):                           "",
+			`spec: {replicas: 0}, ` + observedStatus(``):                 "",
+			`spec: {replicas: 3}, ` + observedStatus(`readyReplicas: 2`): "(2/3)",
 		}},
 		"DaemonSet": {"apps/v1", "DaemonSet", cases{
-			`status: {observedGeneration: 1}`:                            "outdated (1/2)",
-			seen(`desiredNumberScheduled: 1`):                            "not enough scheduled pods (0/1)",
-			seen(`numberMisscheduled: 1`):                                "1 pod(s) run on nodes",
-			seen(`numberUnavailable: 1`):                                 "too many unavailable pods",
-			seen(`desiredNumberScheduled: 2, currentNumberScheduled: 2`): "",
-			`spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}}, ` + seen(`desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 1, numberUnavailable: 1`):     "",
-			`spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: "50%"}}}, ` + seen(`desiredNumberScheduled: 3, currentNumberScheduled: 3, updatedNumberScheduled: 1, numberUnavailable: 2`): "1 allowed",
-			`spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: odd}}}, ` + seen(`desiredNumberScheduled: 3, currentNumberScheduled: 3, updatedNumberScheduled: 1, numberUnavailable: 1`):   "0 allowed",
-			`spec: {updateStrategy: {type: RollingUpdate}}, ` + seen(`desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 1, numberUnavailable: 1`):                                         "0 allowed",
-			`spec: {updateStrategy: {type: OnDelete, rollingUpdate: {maxUnavailable: 1}}}, ` + seen(`desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 1, numberUnavailable: 1`):          "0 allowed",
-			`spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}}, ` + seen(`desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 2, numberUnavailable: 1`):     "0 allowed",
+			`status: {observedGeneration: 1}`:                                      "outdated (1/2)",
+			observedStatus(`desiredNumberScheduled: 1`):                            "not enough scheduled pods (0/1)",
+			observedStatus(`numberMisscheduled: 1`):                                "1 pod(s) run on nodes",
+			observedStatus(`numberUnavailable: 1`):                                 "too many unavailable pods",
+			observedStatus(`desiredNumberScheduled: 2, currentNumberScheduled: 2`): "",
+			`spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}}, ` + observedStatus(`desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 1, numberUnavailable: 1`):     "",
+			`spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: "50%"}}}, ` + observedStatus(`desiredNumberScheduled: 3, currentNumberScheduled: 3, updatedNumberScheduled: 1, numberUnavailable: 2`): "1 allowed",
+			`spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: odd}}}, ` + observedStatus(`desiredNumberScheduled: 3, currentNumberScheduled: 3, updatedNumberScheduled: 1, numberUnavailable: 1`):   "0 allowed",
+			`spec: {updateStrategy: {type: RollingUpdate}}, ` + observedStatus(`desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 1, numberUnavailable: 1`):                                         "0 allowed",
+			`spec: {updateStrategy: {type: OnDelete, rollingUpdate: {maxUnavailable: 1}}}, ` + observedStatus(`desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 1, numberUnavailable: 1`):          "0 allowed",
+			`spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}}, ` + observedStatus(`desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 2, numberUnavailable: 1`):     "0 allowed",
 		}},
-		"ReplicaSet":            {"apps/v1", "ReplicaSet", cases{`status: {readyReplicas: 1}`: "outdated (0/2)", seen(`readyReplicas: 1`): "", `spec: {replicas: 2}, ` + seen(`readyReplicas: 1`): "(1/2)"}},
-		"ReplicationController": {"v1", "ReplicationController", cases{`status: {readyReplicas: 1}`: "outdated (0/2)", seen(`readyReplicas: 1`): "", `spec: {replicas: 2}, ` + seen(`readyReplicas: 1`): "(1/2)"}},
+		"ReplicaSet":            {"apps/v1", "ReplicaSet", cases{`status: {readyReplicas: 1}`: "outdated (0/2)", observedStatus(`readyReplicas: 1`): "", `spec: {replicas: 2}, ` + observedStatus(`readyReplicas: 1`): "(1/2)"}},
+		"ReplicationController": {"v1", "ReplicationController", cases{`status: {readyReplicas: 1}`: "outdated (0/2)", observedStatus(`readyReplicas: 1`): "", `spec: {replicas: 2}, ` + observedStatus(`readyReplicas: 1`): "(1/2)"}},
 		"Job": {"batch/v1", "Job", cases{
 			`spec: {}`: "",
 			`status: {conditions: [{type: Failed, status: "False"}]}`:                              "",
@@ -132,7 +132,7 @@ func TestGardenerKindsOfKubernetes(t *testing.T) {
 	})
 }
 
-func TestGardenerKindsOfItsOwn(t *testing.T) {
+func TestGardenerOwnKinds(t *testing.T) {
 	checkRules(t, map[string]ruleCases{
 		"Etcd": {"druid.gardener.cloud/v1alpha1", "Etcd", cases{
 			`status: {ready: true}`: "", `spec: {}`: "not ready yet", `status: {ready: false}`: "not ready yet",
@@ -142,34 +142,34 @@ func TestGardenerKindsOfItsOwn(t *testing.T) {
 		}},
 		"MachineDeployment": {"machine.sapcloud.io/v1alpha1", "MachineDeployment", cases{
 			`status: {observedGeneration: 1}`: "outdated (1/2)",
-			seen(``):                          `"Available" is missing`,
-			seen(`conditions: [{type: Available, status: "True"}]`):                                                                                      "",
-			seen(`conditions: [{type: Available, status: "False"}]`):                                                                                     `"Available" has status False`,
-			seen(`conditions: [{type: Available, status: "True"}, {type: Progressing, status: "False"}]`):                                                `"Progressing" has status False`,
-			seen(`conditions: [{type: Available, status: "True"}, {type: Frozen, status: "True"}]`):                                                      `"Frozen"`,
-			seen(`conditions: [{type: Available, status: "True"}, {type: ReplicaFailure, status: "True"}]`):                                              `"ReplicaFailure"`,
-			manualUpdate(seen(`replicas: 2, updatedReplicas: 1, conditions: [{type: Available, status: "True"}, {type: Progressing, status: "False"}]`)): "",
-			manualUpdate(seen(`replicas: 2, updatedReplicas: 2, conditions: [{type: Available, status: "True"}, {type: Progressing, status: "False"}]`)): `"Progressing" has status False`,
+			observedStatus(``):                `"Available" is missing`,
+			observedStatus(`conditions: [{type: Available, status: "True"}]`):                                                                                              "",
+			observedStatus(`conditions: [{type: Available, status: "False"}]`):                                                                                             `"Available" has status False`,
+			observedStatus(`conditions: [{type: Available, status: "True"}, {type: Progressing, status: "False"}]`):                                                        `"Progressing" has status False`,
+			observedStatus(`conditions: [{type: Available, status: "True"}, {type: Frozen, status: "True"}]`):                                                              `"Frozen"`,
+			observedStatus(`conditions: [{type: Available, status: "True"}, {type: ReplicaFailure, status: "True"}]`):                                                      `"ReplicaFailure"`,
+			manualUpdateManifest(observedStatus(`replicas: 2, updatedReplicas: 1, conditions: [{type: Available, status: "True"}, {type: Progressing, status: "False"}]`)): "",
+			manualUpdateManifest(observedStatus(`replicas: 2, updatedReplicas: 2, conditions: [{type: Available, status: "True"}, {type: Progressing, status: "False"}]`)): `"Progressing" has status False`,
 		}},
 		"Seed": {"core.gardener.cloud/v1beta1", "Seed", cases{
-			`status: {observedGeneration: 1}`: "outdated (1/2)", seen(``): `"GardenletReady" is missing`,
-			seen(`conditions: [{type: GardenletReady, status: "True"}]`):                                                           `"SeedSystemComponentsHealthy" is missing`,
-			seen(`conditions: [{type: GardenletReady, status: "True"}, {type: SeedSystemComponentsHealthy, status: Progressing}]`): "Progressing",
-			seen(`conditions: [{type: GardenletReady, status: "True"}, {type: SeedSystemComponentsHealthy, status: "True"}]`):      "",
+			`status: {observedGeneration: 1}`: "outdated (1/2)", observedStatus(``): `"GardenletReady" is missing`,
+			observedStatus(`conditions: [{type: GardenletReady, status: "True"}]`):                                                           `"SeedSystemComponentsHealthy" is missing`,
+			observedStatus(`conditions: [{type: GardenletReady, status: "True"}, {type: SeedSystemComponentsHealthy, status: Progressing}]`): "Progressing",
+			observedStatus(`conditions: [{type: GardenletReady, status: "True"}, {type: SeedSystemComponentsHealthy, status: "True"}]`):      "",
 		}},
 		"ManagedSeed": {"seedmanagement.gardener.cloud/v1alpha1", "ManagedSeed", cases{
-			`status: {observedGeneration: 1}`: "outdated (1/2)", seen(``): `"ShootReconciled" is missing`,
-			seen(`conditions: [{type: ShootReconciled, status: "True"}]`):                                          `"SeedRegistered" is missing`,
-			seen(`conditions: [{type: ShootReconciled, status: "False"}, {type: SeedRegistered, status: "True"}]`): `"ShootReconciled" has status False`,
-			seen(`conditions: [{type: ShootReconciled, status: "True"}, {type: SeedRegistered, status: "True"}]`):  "",
+			`status: {observedGeneration: 1}`: "outdated (1/2)", observedStatus(``): `"ShootReconciled" is missing`,
+			observedStatus(`conditions: [{type: ShootReconciled, status: "True"}]`):                                          `"SeedRegistered" is missing`,
+			observedStatus(`conditions: [{type: ShootReconciled, status: "False"}, {type: SeedRegistered, status: "True"}]`): `"ShootReconciled" has status False`,
+			observedStatus(`conditions: [{type: ShootReconciled, status: "True"}, {type: SeedRegistered, status: "True"}]`):  "",
 		}},
 		"extension": {"extensions.gardener.cloud/v1alpha1", "Worker", cases{
 			`status: {lastError: {description: no quota}, observedGeneration: 1}`: "no quota",
-			seen(`lastError: null, lastOperation: {state: Succeeded}`):            "",
+			observedStatus(`lastError: null, lastOperation: {state: Succeeded}`):  "",
 			`status: {observedGeneration: 3}`:                                     "outdated (3/2)",
-			seen(``):                                                              "has not reported an operation",
-			seen(`lastOperation: {state: Error, description: broken}`):            "broken",
-			seen(`lastOperation: {state: Succeeded}`):                             "",
+			observedStatus(``):                                                    "has not reported an operation",
+			observedStatus(`lastOperation: {state: Error, description: broken}`):  "broken",
+			observedStatus(`lastOperation: {state: Succeeded}`):                   "",
 		}},
 	})
 }
@@ -185,7 +185,7 @@ func monitoringCases() map[string]string {
 	}
 }
 
-func manualUpdate(rest string) string {
+func manualUpdateManifest(rest string) string {
 	return `spec: {strategy: {type: InPlaceUpdate, inPlaceUpdate: {orchestrationType: Manual}}}, ` + rest
 }
 
@@ -194,23 +194,23 @@ func TestGardenerProgressing(t *testing.T) {
 		apiVersion, kind, rest, want string
 	}{
 		"Deployment not observed":      {"apps/v1", "Deployment", `status: {observedGeneration: 1}`, "outdated (1/2)"},
-		"Deployment without condition": {"apps/v1", "Deployment", seen(``), `"Progressing" is missing`},
-		"Deployment not True":          {"apps/v1", "Deployment", seen(`conditions: [{type: Progressing, status: "False", reason: NewReplicaSetAvailable, message: why}]`), "why"},
-		"Deployment other reason":      {"apps/v1", "Deployment", seen(`conditions: [{type: Progressing, status: "True", reason: ReplicaSetUpdated, message: why}]`), "why"},
-		"Deployment done":              {"apps/v1", "Deployment", seen(`conditions: [{type: Progressing, status: "True", reason: NewReplicaSetAvailable}]`), ""},
+		"Deployment without condition": {"apps/v1", "Deployment", observedStatus(``), `"Progressing" is missing`},
+		"Deployment not True":          {"apps/v1", "Deployment", observedStatus(`conditions: [{type: Progressing, status: "False", reason: NewReplicaSetAvailable, message: why}]`), "why"},
+		"Deployment other reason":      {"apps/v1", "Deployment", observedStatus(`conditions: [{type: Progressing, status: "True", reason: ReplicaSetUpdated, message: why}]`), "why"},
+		"Deployment done":              {"apps/v1", "Deployment", observedStatus(`conditions: [{type: Progressing, status: "True", reason: NewReplicaSetAvailable}]`), ""},
 		"StatefulSet not observed":     {"apps/v1", "StatefulSet", `status: {updatedReplicas: 1}`, "outdated (0/2)"},
-		"StatefulSet updating":         {"apps/v1", "StatefulSet", `spec: {replicas: 2}, ` + seen(`updatedReplicas: 1`), "1 of 2"},
-		"StatefulSet done":             {"apps/v1", "StatefulSet", seen(`updatedReplicas: 1`), ""},
+		"StatefulSet updating":         {"apps/v1", "StatefulSet", `spec: {replicas: 2}, ` + observedStatus(`updatedReplicas: 1`), "1 of 2"},
+		"StatefulSet done":             {"apps/v1", "StatefulSet", observedStatus(`updatedReplicas: 1`), ""},
 		"DaemonSet not observed":       {"apps/v1", "DaemonSet", `status: {}`, "outdated (0/2)"},
-		"DaemonSet updating":           {"apps/v1", "DaemonSet", seen(`desiredNumberScheduled: 2, updatedNumberScheduled: 1`), "1 of 2"},
-		"DaemonSet done":               {"apps/v1", "DaemonSet", seen(`desiredNumberScheduled: 2, updatedNumberScheduled: 2`), ""},
+		"DaemonSet updating":           {"apps/v1", "DaemonSet", observedStatus(`desiredNumberScheduled: 2, updatedNumberScheduled: 1`), "1 of 2"},
+		"DaemonSet done":               {"apps/v1", "DaemonSet", observedStatus(`desiredNumberScheduled: 2, updatedNumberScheduled: 2`), ""},
 		"Prometheus":                   {"monitoring.coreos.com/v1", "Prometheus", `status: {updatedReplicas: 1}`, `"Reconciled" is missing`},
 		"Prometheus not observed":      {"monitoring.coreos.com/v1", "Prometheus", `status: {updatedReplicas: 1, conditions: [{type: Reconciled, status: "True", observedGeneration: 1}]}`, "outdated (1/2)"},
 		"Prometheus failed":            {"monitoring.coreos.com/v1", "Prometheus", `status: {updatedReplicas: 1, conditions: [{type: Reconciled, status: "False", observedGeneration: 2}]}`, "False"},
 		"Alertmanager updating":        {"monitoring.coreos.com/v1", "Alertmanager", `status: {conditions: [{type: Reconciled, status: "True", observedGeneration: 2}]}`, "0 of 1"},
 		"Alertmanager done":            {"monitoring.coreos.com/v1", "Alertmanager", `status: {updatedReplicas: 1, conditions: [{type: Reconciled, status: "True", observedGeneration: 2}]}`, ""},
 		"Certificate":                  {"cert.gardener.cloud/v1alpha1", "Certificate", `status: {observedGeneration: 1}`, "outdated (1/2)"},
-		"Issuer":                       {"cert.gardener.cloud/v1alpha1", "Issuer", seen(``), ""},
+		"Issuer":                       {"cert.gardener.cloud/v1alpha1", "Issuer", observedStatus(``), ""},
 		"kinds without a rule":         {"v1", "Service", `spec: {type: LoadBalancer}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 // CheckJob fails if the Job has failed; a running Job is healthy
 // (pkg/utils/kubernetes/health/job.go).
-func CheckJob(obj *unstructured.Unstructured) error { return asError(checkJob(obj)) }
+func CheckJob(obj *unstructured.Unstructured) error { return toError(checkJob(obj)) }
 
-func checkJob(obj *unstructured.Unstructured) *Failure { return optional(obj, "Failed", "False") }
+func checkJob(obj *unstructured.Unstructured) *Failure {
+	return checkOptionalCondition(obj, "Failed", "False")
+}

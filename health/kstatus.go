@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// scheduleWindow is how long a pod may be unschedulable until kstatus reports it as Failed.
-const scheduleWindow = 15 * time.Second
+// unschedulableGrace is how long a pod may be unschedulable until kstatus reports it as Failed.
+const unschedulableGrace = 15 * time.Second
 
 // messageJobNotStarted is the library's message about a Job without a start time.
 const messageJobNotStarted = "Job not started"
@@ -18,14 +18,14 @@ const messageJobNotStarted = "Job not started"
 // library in use, a fork. A suspended Job is Current as in the original. A pod that cannot be
 // scheduled is InProgress, because the waiting time depends on the clock (see At).
 func KStatus(obj *unstructured.Unstructured) (Status, string) {
-	return kstatusAt(obj, time.Time{})
+	return kstatusWithTime(obj, time.Time{})
 }
 
-func kstatusAt(obj *unstructured.Unstructured, now time.Time) (Status, string) {
-	if s, message, decided := clockedStatus(obj, now); decided {
+func kstatusWithTime(obj *unstructured.Unstructured, now time.Time) (Status, string) {
+	if s, message, decided := podScheduleStatus(obj, now); decided {
 		return s, message
 	}
-	result, err := compute(obj)
+	result, err := computeStatus(obj)
 	if err != nil {
 		return StatusUnknown, err.Error()
 	}
@@ -33,13 +33,13 @@ func kstatusAt(obj *unstructured.Unstructured, now time.Time) (Status, string) {
 		return StatusCurrent, "Job is suspended"
 	}
 	if result.Message == "" {
-		return Status(result.Status), bareCondition(obj)
+		return Status(result.Status), describeCondition(obj)
 	}
 	return Status(result.Status), result.Message
 }
 
-// bareCondition describes a deciding condition without a message.
-func bareCondition(obj *unstructured.Unstructured) string {
+// describeCondition describes a deciding condition without a message.
+func describeCondition(obj *unstructured.Unstructured) string {
 	for _, kind := range []string{"Reconciling", "Stalled", "NamesAccepted", "Established", "Ready"} {
 		c, ok := conditionOf(obj, kind)
 		if good := kind != "Reconciling" && kind != "Stalled"; ok && (c.status == "True") != good {
@@ -49,9 +49,9 @@ func bareCondition(obj *unstructured.Unstructured) string {
 	return "a condition says so"
 }
 
-// compute retries with the object as a Kubernetes decoder would have built it: the library requires
-// int64 where a plain YAML decoder makes float64.
-func compute(obj *unstructured.Unstructured) (*status.Result, error) {
+// computeStatus retries with the object as a Kubernetes decoder would have built it: the library
+// requires int64 where a plain YAML decoder makes float64.
+func computeStatus(obj *unstructured.Unstructured) (*status.Result, error) {
 	result, err := status.Compute(obj)
 	if err == nil {
 		return result, nil
@@ -67,9 +67,9 @@ func compute(obj *unstructured.Unstructured) (*status.Result, error) {
 	return status.Compute(decoded)
 }
 
-// clockedStatus handles the only case in which the library would read the clock.
-func clockedStatus(obj *unstructured.Unstructured, now time.Time) (Status, string, bool) {
-	if obj.GetKind() != "Pod" || obj.GetDeletionTimestamp() != nil || text(obj, "status", "phase") != "Pending" {
+// podScheduleStatus handles the only case in which the library would read the clock.
+func podScheduleStatus(obj *unstructured.Unstructured, now time.Time) (Status, string, bool) {
+	if obj.GetKind() != "Pod" || obj.GetDeletionTimestamp() != nil || stringAt(obj, "status", "phase") != "Pending" {
 		return "", "", false
 	}
 	c, ok := conditionOf(obj, "PodScheduled")
@@ -85,14 +85,14 @@ func clockedStatus(obj *unstructured.Unstructured, now time.Time) (Status, strin
 			return "", "", false
 		}
 	}
-	if !now.IsZero() && now.Sub(obj.GetCreationTimestamp().Time) >= scheduleWindow {
+	if !now.IsZero() && now.Sub(obj.GetCreationTimestamp().Time) >= unschedulableGrace {
 		return StatusFailed, "Pod could not be scheduled", true
 	}
 	return StatusInProgress, "Pod has not been scheduled", true
 }
 
 func suspendedJob(obj *unstructured.Unstructured) bool {
-	if gvk := obj.GroupVersionKind(); gvk.Group != "batch" || gvk.Kind != "Job" || !flag(obj, "spec", "suspend") {
+	if gvk := obj.GroupVersionKind(); gvk.Group != "batch" || gvk.Kind != "Job" || !boolAt(obj, "spec", "suspend") {
 		return false
 	}
 	c, ok := conditionOf(obj, "Suspended")

@@ -48,7 +48,7 @@ func TestKStatus(t *testing.T) {
 		"pod failed":           {manifest("v1", "Pod", `status: {phase: Failed}`), "Current"},
 		"pod crashing":         {manifest("v1", "Pod", `status: {phase: Running, containerStatuses: [{name: a, state: {waiting: {reason: CrashLoopBackOff}}}]}`), "Failed"},
 		"DaemonSet unseen":     {manifest("apps/v1", "DaemonSet", `status: {desiredNumberScheduled: 0}`), "InProgress"},
-		"DaemonSet":            {manifest("apps/v1", "DaemonSet", seen(`desiredNumberScheduled: 0`)), "Current"},
+		"DaemonSet":            {manifest("apps/v1", "DaemonSet", observedStatus(`desiredNumberScheduled: 0`)), "Current"},
 		"StatefulSet by hand":  {manifest("apps/v1", "StatefulSet", `spec: {updateStrategy: {type: OnDelete}}`), "Current"},
 		"StatefulSet in parts": {manifest("apps/v1", "StatefulSet", `spec: {replicas: 3, updateStrategy: {rollingUpdate: {partition: 2}}}, status: {replicas: 3, readyReplicas: 3, updatedReplicas: 1}`), "Current"},
 		"StatefulSet revision": {manifest("apps/v1", "StatefulSet", `status: {replicas: 1, readyReplicas: 1, currentReplicas: 1, currentRevision: a, updateRevision: b}`), "InProgress"},
@@ -68,6 +68,6 @@ func TestKStatus(t *testing.T) {
 func TestUnobservedPodIsNotUnschedulable(t *testing.T) {
 	pod := object(t, `{apiVersion: v1, kind: Pod, metadata: {name: x, generation: 2, creationTimestamp: "2026-01-01T00:00:00Z"},
 		status: {observedGeneration: 1, phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable}]}}`)
-	later := health.At(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+	later := health.WithTime(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
 	assert.Equal(t, health.StatusInProgress, health.Check(pod, later).Status)
 }

@@ -7,23 +7,23 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 // is ignored while machines wait for a manual in-place update
 // (pkg/utils/kubernetes/health/machinedeployment.go).
 func CheckMachineDeployment(obj *unstructured.Unstructured) error {
-	return asError(checkMachineDeployment(obj))
+	return toError(checkMachineDeployment(obj))
 }
 
 func checkMachineDeployment(obj *unstructured.Unstructured) *Failure {
-	manual := text(obj, "spec", "strategy", "type") == "InPlaceUpdate" &&
-		text(obj, "spec", "strategy", "inPlaceUpdate", "orchestrationType") == "Manual"
-	waiting := manual && number(obj, "status", "updatedReplicas") != number(obj, "status", "replicas")
+	manual := stringAt(obj, "spec", "strategy", "type") == "InPlaceUpdate" &&
+		stringAt(obj, "spec", "strategy", "inPlaceUpdate", "orchestrationType") == "Manual"
+	waiting := manual && intOrZero(obj, "status", "updatedReplicas") != intOrZero(obj, "status", "replicas")
 
 	var progressing *Failure
 	if !waiting {
-		progressing = optional(obj, "Progressing", "True")
+		progressing = checkOptionalCondition(obj, "Progressing", "True")
 	}
-	return first(
-		observed(obj),
-		requireTrue(obj, "Available"),
+	return firstFailure(
+		checkGenerationObserved(obj),
+		checkConditionTrue(obj, "Available"),
 		progressing,
-		optional(obj, "ReplicaFailure", "False"),
-		optional(obj, "Frozen", "False"),
+		checkOptionalCondition(obj, "ReplicaFailure", "False"),
+		checkOptionalCondition(obj, "Frozen", "False"),
 	)
 }

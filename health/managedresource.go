@@ -18,30 +18,30 @@ const (
 // CheckManagedResource fails unless the resources are applied for the latest generation, and
 // healthy (pkg/utils/kubernetes/health/managedresource.go).
 func CheckManagedResource(obj *unstructured.Unstructured) error {
-	return asError(checkManagedResource(obj))
+	return toError(checkManagedResource(obj))
 }
 
 func checkManagedResource(obj *unstructured.Unstructured) *Failure {
-	return first(managedResourceApplied(obj), resourceCondition(obj, resourcesHealthy, "True"))
+	return firstFailure(checkManagedResourceApplied(obj), checkResourceCondition(obj, resourcesHealthy, "True"))
 }
 
 // CheckManagedResourceApplied fails unless the resources are applied for the latest generation.
 func CheckManagedResourceApplied(obj *unstructured.Unstructured) error {
-	return asError(managedResourceApplied(obj))
+	return toError(checkManagedResourceApplied(obj))
 }
 
-func managedResourceApplied(obj *unstructured.Unstructured) *Failure {
-	return first(managedResourceObserved(obj), resourceCondition(obj, resourcesApplied, "True"))
+func checkManagedResourceApplied(obj *unstructured.Unstructured) *Failure {
+	return firstFailure(checkManagedResourceObserved(obj), checkResourceCondition(obj, resourcesApplied, "True"))
 }
 
 // CheckManagedResourceHealthy fails unless the resources are healthy, for any generation.
 func CheckManagedResourceHealthy(obj *unstructured.Unstructured) error {
-	return asError(resourceCondition(obj, resourcesHealthy, "True"))
+	return toError(checkResourceCondition(obj, resourcesHealthy, "True"))
 }
 
 // CheckManagedResourceProgressing fails unless the resources are rolled out, for any generation.
 func CheckManagedResourceProgressing(obj *unstructured.Unstructured) error {
-	return asError(resourceCondition(obj, resourcesProgressing, "False"))
+	return toError(checkResourceCondition(obj, resourcesProgressing, "False"))
 }
 
 func managedResourceProgressing(obj *unstructured.Unstructured) (bool, string) {
@@ -51,14 +51,14 @@ func managedResourceProgressing(obj *unstructured.Unstructured) (bool, string) {
 	return false, ""
 }
 
-func managedResourceObserved(obj *unstructured.Unstructured) *Failure {
-	if seen := number(obj, "status", "observedGeneration"); seen != generation(obj) {
+func checkManagedResourceObserved(obj *unstructured.Unstructured) *Failure {
+	if seen := intOrZero(obj, "status", "observedGeneration"); seen != generation(obj) {
 		return waitf("observed generation of ManagedResource %s outdated (%d/%d)", nameOf(obj), seen, generation(obj))
 	}
 	return nil
 }
 
-func resourceCondition(obj *unstructured.Unstructured, kind, want string) *Failure {
+func checkResourceCondition(obj *unstructured.Unstructured, kind, want string) *Failure {
 	c, ok := conditionOf(obj, kind)
 	if !ok {
 		return waitf("condition %s of ManagedResource %s is not reported yet", kind, nameOf(obj))
@@ -79,7 +79,7 @@ func resourceCondition(obj *unstructured.Unstructured, kind, want string) *Failu
 // could not be applied; this rule reports every failure of ResourcesApplied. Source:
 // pkg/utils/kubernetes/health/checker, reference gardenlet section 7.
 func CareManagedResource(obj *unstructured.Unstructured, progressingThreshold *time.Duration, now time.Time) *Failure {
-	if f := managedResourceObserved(obj); f != nil {
+	if f := checkManagedResourceObserved(obj); f != nil {
 		f.Reason = "OutdatedStatus"
 		if c, ok := conditionOf(obj, resourcesApplied); ok && c.status == "False" && c.reason != "" {
 			f.Reason, f.Message, f.Codes = c.reason, fmt.Sprintf("%s; %s", f.Message, c.message), c.codes
@@ -93,7 +93,7 @@ func CareManagedResource(obj *unstructured.Unstructured, progressingThreshold *t
 			missing = append(missing, kind)
 			continue
 		}
-		if f := careCondition(obj, c, progressingThreshold, now); f != nil {
+		if f := checkCareCondition(obj, c, progressingThreshold, now); f != nil {
 			return f
 		}
 	}
@@ -105,12 +105,12 @@ func CareManagedResource(obj *unstructured.Unstructured, progressingThreshold *t
 	return nil
 }
 
-func careCondition(obj *unstructured.Unstructured, c statusCondition, threshold *time.Duration, now time.Time) *Failure {
+func checkCareCondition(obj *unstructured.Unstructured, c statusCondition, threshold *time.Duration, now time.Time) *Failure {
 	bad := c.status == "False" || c.status == "Unknown"
 	if c.kind == resourcesProgressing {
 		bad = c.status == "True" || c.status == "Unknown"
 		if bad && threshold != nil {
-			return rolloutStuck(obj, c, *threshold, now)
+			return checkRolloutTime(obj, c, *threshold, now)
 		}
 	}
 	if !bad {
@@ -124,8 +124,8 @@ func careCondition(obj *unstructured.Unstructured, c statusCondition, threshold 
 	return f
 }
 
-// rolloutStuck fails when the rollout lasts as long as the threshold.
-func rolloutStuck(obj *unstructured.Unstructured, c statusCondition, threshold time.Duration, now time.Time) *Failure {
+// checkRolloutTime fails when the rollout lasts as long as the threshold.
+func checkRolloutTime(obj *unstructured.Unstructured, c statusCondition, threshold time.Duration, now time.Time) *Failure {
 	if now.Sub(c.transition) < threshold {
 		return nil
 	}

@@ -12,17 +12,17 @@ import (
 
 // CheckPod fails unless the pod is running or has succeeded; its controller judges readiness
 // (pkg/utils/kubernetes/health/pod.go).
-func CheckPod(obj *unstructured.Unstructured) error { return asError(checkPod(obj)) }
+func CheckPod(obj *unstructured.Unstructured) error { return toError(checkPod(obj)) }
 
 func checkPod(obj *unstructured.Unstructured) *Failure {
-	phase := corev1.PodPhase(text(obj, "status", "phase"))
+	phase := corev1.PodPhase(stringAt(obj, "status", "phase"))
 	if phase == corev1.PodRunning || phase == corev1.PodSucceeded {
 		return nil
 	}
 	f := failf("the pod is in phase %q, expected Running or Succeeded", phase)
 	f.Waiting = phase == corev1.PodPending || phase == ""
 	if pod, ok := asPod(obj); ok {
-		if t := podTrouble(&pod, nil, nil); t.weight > 0 {
+		if t := findPodCause(&pod, nil, nil); t.weight > 0 {
 			f.Message += ": " + t.message
 		}
 	}

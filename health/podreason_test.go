@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/health"
 )
 
-// podNamed makes a pod of the app `web` with a decoded status.
-func podNamed(t *testing.T, name, status string) corev1.Pod {
+// webPod makes a pod of the app `web` with a decoded status.
+func webPod(t *testing.T, name, status string) corev1.Pod {
 	t.Helper()
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name, Labels: map[string]string{"app": "web"}}}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(status), &pod.Status))
@@ -23,7 +23,7 @@ func podNamed(t *testing.T, name, status string) corev1.Pod {
 
 const (
 	readyPod     = `{phase: Running, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: c, ready: true, restartCount: 3, image: i, imageID: i, lastState: {terminated: {exitCode: 1}}}]}`
-	notReady     = `{phase: Running, conditions: [{type: Ready, status: "False", reason: ContainersNotReady, message: "containers with unready status: [c]"}]}`
+	etcdNotReady = `{phase: Running, conditions: [{type: Ready, status: "False", reason: ContainersNotReady, message: "containers with unready status: [c]"}]}`
 	imagePull    = `{phase: Pending, containerStatuses: [{name: c, ready: false, restartCount: 0, image: i, imageID: i, state: {waiting: {reason: ImagePullBackOff, message: 'Back-off pulling image "x:1"'}}}]}`
 	crashLoop    = `{phase: Running, conditions: [{type: Ready, status: "False"}], containerStatuses: [{name: c, ready: false, restartCount: 7, image: i, imageID: i, state: {waiting: {reason: CrashLoopBackOff, message: back-off}}, lastState: {terminated: {exitCode: 137, reason: OOMKilled, message: "password=hunter2"}}}]}`
 	unschedule   = `{phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/3 nodes are available"}]}`
@@ -45,7 +45,7 @@ func TestPodReason(t *testing.T) {
 		"no pods":             {nil, "", ""},
 		"ready":               {[]string{readyPod}, "", ""},
 		"succeeded":           {[]string{succeededPod}, "", ""},
-		"not ready":           {[]string{notReady}, "ContainersNotReady", `pod "a": ContainersNotReady: containers with unready status: [c]`},
+		"not ready":           {[]string{etcdNotReady}, "ContainersNotReady", `pod "a": ContainersNotReady: containers with unready status: [c]`},
 		"image":               {[]string{imagePull}, "ImagePullBackOff", `pod "a": container "c": ImagePullBackOff: Back-off pulling image "x:1"`},
 		"crash loop":          {[]string{crashLoop}, "CrashLoopBackOff", `pod "a": container "c": CrashLoopBackOff after 7 restart(s), last OOMKilled (exit code 137)`},
 		"unschedulable":       {[]string{unschedule}, "Unschedulable", `pod "a": Unschedulable: 0/3 nodes are available`},
@@ -54,13 +54,13 @@ func TestPodReason(t *testing.T) {
 		"killed and running":  {[]string{oomOnce}, "OOMKilled", `pod "a": container "c": not ready after 1 restart(s), last OOMKilled (exit code 137)`},
 		"init container":      {[]string{initFails}, "CreateContainerConfigError", `pod "a": container "init": CreateContainerConfigError: secret "x" not found`},
 		"starting":            {[]string{starting}, "Pending", `pod "a": Pending: its containers have not started yet`},
-		"the worst is named":  {[]string{readyPod, starting, imagePull, notReady}, "ImagePullBackOff", `pod "c": container "c": ImagePullBackOff: Back-off pulling image "x:1"`},
+		"the worst is named":  {[]string{readyPod, starting, imagePull, etcdNotReady}, "ImagePullBackOff", `pod "c": container "c": ImagePullBackOff: Back-off pulling image "x:1"`},
 		"the first of equals": {[]string{readyPod, imagePull, imagePull}, "ImagePullBackOff", `pod "b": container "c": ImagePullBackOff: Back-off pulling image "x:1"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pods []corev1.Pod
 			for i, status := range c.statuses {
-				pods = append(pods, podNamed(t, string(rune('a'+i)), status))
+				pods = append(pods, webPod(t, string(rune('a'+i)), status))
 			}
 			reason, message := health.PodReason(pods)
 			assert.Equal(t, c.reason, reason)
@@ -68,13 +68,13 @@ func TestPodReason(t *testing.T) {
 		})
 	}
 	t.Run("pods on their way out do not count", func(t *testing.T) {
-		pod := podNamed(t, "a", crashLoop)
+		pod := webPod(t, "a", crashLoop)
 		pod.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)}
 		reason, _ := health.PodReason([]corev1.Pod{pod})
 		assert.Empty(t, reason)
 	})
 	t.Run("termination messages are left out", func(t *testing.T) {
-		_, message := health.PodReason([]corev1.Pod{podNamed(t, "a", crashLoop)})
+		_, message := health.PodReason([]corev1.Pod{webPod(t, "a", crashLoop)})
 		assert.NotContains(t, message, "hunter2")
 	})
 }
@@ -93,23 +93,23 @@ status:
 
 func TestDeploymentWithPods(t *testing.T) {
 	obj := object(t, deploymentYAML)
-	foreign := podNamed(t, "foreign", crashLoop)
+	foreign := webPod(t, "foreign", crashLoop)
 	foreign.Labels = nil
-	elsewhere := podNamed(t, "elsewhere", crashLoop)
+	elsewhere := webPod(t, "elsewhere", crashLoop)
 	elsewhere.Namespace = "other"
-	disrupted := podNamed(t, "d", `{phase: Running, conditions: [{type: DisruptionTarget, status: "True"}]}`)
+	disrupted := webPod(t, "d", `{phase: Running, conditions: [{type: DisruptionTarget, status: "True"}]}`)
 	for name, c := range map[string]struct {
 		pods        []corev1.Pod
 		progressing bool
 		message     string
 	}{
-		"one pod":                     {[]corev1.Pod{podNamed(t, "a", readyPod), foreign, elsewhere}, false, "Replicas: 0/1"},
-		"an old pod is still there":   {[]corev1.Pod{podNamed(t, "a", readyPod), podNamed(t, "b", readyPod)}, true, "2 pods are there, expected 1"},
-		"a new pod fails":             {[]corev1.Pod{podNamed(t, "a", readyPod), podNamed(t, "b", imagePull)}, true, "ImagePullBackOff"},
-		"ended pods do not count":     {[]corev1.Pod{podNamed(t, "a", readyPod), podNamed(t, "b", succeededPod), podNamed(t, "c", bySignal)}, false, ""},
-		"evicted pods do not count":   {[]corev1.Pod{podNamed(t, "a", readyPod), podNamed(t, "b", evicted)}, false, ""},
-		"disrupted pods do not count": {[]corev1.Pod{podNamed(t, "a", readyPod), disrupted}, false, ""},
-		"completed pods don't count":  {[]corev1.Pod{podNamed(t, "a", readyPod), podNamed(t, "b", completedPod)}, false, ""},
+		"one pod":                     {[]corev1.Pod{webPod(t, "a", readyPod), foreign, elsewhere}, false, "Replicas: 0/1"},
+		"an old pod is still there":   {[]corev1.Pod{webPod(t, "a", readyPod), webPod(t, "b", readyPod)}, true, "2 pods are there, expected 1"},
+		"a new pod fails":             {[]corev1.Pod{webPod(t, "a", readyPod), webPod(t, "b", imagePull)}, true, "ImagePullBackOff"},
+		"ended pods do not count":     {[]corev1.Pod{webPod(t, "a", readyPod), webPod(t, "b", succeededPod), webPod(t, "c", bySignal)}, false, ""},
+		"evicted pods do not count":   {[]corev1.Pod{webPod(t, "a", readyPod), webPod(t, "b", evicted)}, false, ""},
+		"disrupted pods do not count": {[]corev1.Pod{webPod(t, "a", readyPod), disrupted}, false, ""},
+		"completed pods don't count":  {[]corev1.Pod{webPod(t, "a", readyPod), webPod(t, "b", completedPod)}, false, ""},
 		"no pods at all":              {nil, true, "0 pods are there, expected 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ metadata: {namespace: garden, name: web}
 spec: {replicas: 1, selector: {matchExpressions: [{key: app, operator: In, values: [web]}]}}
 status: {conditions: [{type: Available, status: "False", reason: MinimumReplicasUnavailable, message: none}]}
 `)
-	v := health.Check(obj, health.WithPods([]corev1.Pod{podNamed(t, "a", crashLoop)}))
+	v := health.Check(obj, health.WithPods([]corev1.Pod{webPod(t, "a", crashLoop)}))
 	assert.False(t, v.Healthy)
 	assert.Equal(t, "DeploymentUnhealthy", v.Reason)
 	assert.Contains(t, v.Message, "MinimumReplicasUnavailable: none")

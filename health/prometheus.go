@@ -6,7 +6,7 @@ const groupMonitoring = "monitoring.coreos.com"
 
 // CheckPrometheus fails unless Available is True for the latest generation and all replicas are
 // available (pkg/utils/kubernetes/health/monitoring.go).
-func CheckPrometheus(obj *unstructured.Unstructured) error { return asError(checkMonitoring(obj)) }
+func CheckPrometheus(obj *unstructured.Unstructured) error { return toError(checkMonitoring(obj)) }
 
 // IsPrometheusProgressing reports whether a rollout is in progress, and why.
 func IsPrometheusProgressing(obj *unstructured.Unstructured) (bool, string) {
@@ -19,7 +19,7 @@ func checkMonitoring(obj *unstructured.Unstructured) *Failure {
 	if f := monitoringCondition(obj, "Available"); f != nil {
 		return f
 	}
-	want, available := numberOr(obj, 1, "spec", "replicas"), number(obj, "status", "availableReplicas")
+	want, available := intOrDefault(obj, 1, "spec", "replicas"), intOrZero(obj, "status", "availableReplicas")
 	if available < want {
 		return waitf("not enough available replicas (%d/%d)", available, want)
 	}
@@ -30,7 +30,7 @@ func monitoringProgressing(obj *unstructured.Unstructured) (bool, string) {
 	if f := monitoringCondition(obj, "Reconciled"); f != nil {
 		return true, f.Message
 	}
-	return updating(number(obj, "status", "updatedReplicas"), numberOr(obj, 1, "spec", "replicas"), obj.GetKind())
+	return updateProgress(intOrZero(obj, "status", "updatedReplicas"), intOrDefault(obj, 1, "spec", "replicas"), obj.GetKind())
 }
 
 func monitoringCondition(obj *unstructured.Unstructured, kind string) *Failure {

@@ -4,8 +4,8 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 // CheckReplicaSet fails unless the latest generation is observed and all replicas are ready
 // (pkg/utils/kubernetes/health/replicaset.go).
-func CheckReplicaSet(obj *unstructured.Unstructured) error { return asError(checkReplicaSet(obj)) }
+func CheckReplicaSet(obj *unstructured.Unstructured) error { return toError(checkReplicaSet(obj)) }
 
 func checkReplicaSet(obj *unstructured.Unstructured) *Failure {
-	return first(observed(obj), readyReplicas(obj))
+	return firstFailure(checkGenerationObserved(obj), readyReplicas(obj))
 }

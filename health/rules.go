@@ -7,20 +7,20 @@ import (
 
 // rule judges objects of one kind.
 type rule struct {
-	check       func(*unstructured.Unstructured, inputs) *Failure
-	progressing func(*unstructured.Unstructured, inputs) (bool, string)
-	// managedResource is set for kinds that upstream's resource manager judges.
-	managedResource bool
-	// ownStatus is set for kinds without a rule in kstatus.
-	ownStatus bool
+	check         func(*unstructured.Unstructured, inputs) *Failure
+	checkProgress func(*unstructured.Unstructured, inputs) (bool, string)
+	// isManagedResourceKind is set for kinds that upstream's resource manager judges.
+	isManagedResourceKind bool
+	// derivesStatus is set for kinds without a rule in kstatus.
+	derivesStatus bool
 }
 
-// plain adapts a check that needs the object only.
-func plain(check func(*unstructured.Unstructured) *Failure) func(*unstructured.Unstructured, inputs) *Failure {
+// objectCheck adapts a check that needs the object only.
+func objectCheck(check func(*unstructured.Unstructured) *Failure) func(*unstructured.Unstructured, inputs) *Failure {
 	return func(obj *unstructured.Unstructured, _ inputs) *Failure { return check(obj) }
 }
 
-func plainProgress(f func(*unstructured.Unstructured) (bool, string)) func(*unstructured.Unstructured, inputs) (bool, string) {
+func objectProgress(f func(*unstructured.Unstructured) (bool, string)) func(*unstructured.Unstructured, inputs) (bool, string) {
 	return func(obj *unstructured.Unstructured, _ inputs) (bool, string) { return f(obj) }
 }
 
@@ -44,19 +44,19 @@ func ruleFor(gk schema.GroupKind) (rule, bool) {
 		if gk.Kind == "Cluster" {
 			return rule{}, false
 		}
-		r = rule{check: plain(checkExtensionObject), ownStatus: true}
+		r = rule{check: objectCheck(checkExtensionObject), derivesStatus: true}
 	case "apiextensions.k8s.io":
-		r, ok = rule{check: plain(checkCustomResourceDefinition), managedResource: true}, gk.Kind == "CustomResourceDefinition"
+		r, ok = rule{check: objectCheck(checkCustomResourceDefinition), isManagedResourceKind: true}, gk.Kind == "CustomResourceDefinition"
 	case "autoscaling.k8s.io":
-		r, ok = rule{check: plain(checkVerticalPodAutoscaler), managedResource: true, ownStatus: true}, gk.Kind == "VerticalPodAutoscaler"
+		r, ok = rule{check: objectCheck(checkVerticalPodAutoscaler), isManagedResourceKind: true, derivesStatus: true}, gk.Kind == "VerticalPodAutoscaler"
 	case "apiregistration.k8s.io":
-		r, ok = rule{check: plain(checkAPIService), ownStatus: true}, gk.Kind == "APIService"
+		r, ok = rule{check: objectCheck(checkAPIService), derivesStatus: true}, gk.Kind == "APIService"
 	case "seedmanagement.gardener.cloud":
-		r, ok = rule{check: plain(checkManagedSeed), ownStatus: true}, gk.Kind == "ManagedSeed"
+		r, ok = rule{check: objectCheck(checkManagedSeed), derivesStatus: true}, gk.Kind == "ManagedSeed"
 	case "druid.gardener.cloud":
-		r, ok = rule{check: plain(checkEtcd), ownStatus: true}, gk.Kind == "Etcd"
+		r, ok = rule{check: objectCheck(checkEtcd), derivesStatus: true}, gk.Kind == "Etcd"
 	case "machine.sapcloud.io":
-		r, ok = rule{check: plain(checkMachineDeployment), ownStatus: true}, gk.Kind == "MachineDeployment"
+		r, ok = rule{check: objectCheck(checkMachineDeployment), derivesStatus: true}, gk.Kind == "MachineDeployment"
 	default:
 		ok = false
 	}
@@ -69,13 +69,13 @@ func ruleFor(gk schema.GroupKind) (rule, bool) {
 func appsRule(kind string) (rule, bool) {
 	switch kind {
 	case "Deployment":
-		return rule{check: deploymentFailure, progressing: deploymentProgressing, managedResource: true}, true
+		return rule{check: deploymentFailure, checkProgress: deploymentProgressing, isManagedResourceKind: true}, true
 	case "StatefulSet":
-		return rule{check: plain(checkStatefulSet), progressing: plainProgress(IsStatefulSetProgressing), managedResource: true}, true
+		return rule{check: objectCheck(checkStatefulSet), checkProgress: objectProgress(IsStatefulSetProgressing), isManagedResourceKind: true}, true
 	case "DaemonSet":
-		return rule{check: plain(checkDaemonSet), progressing: plainProgress(IsDaemonSetProgressing), managedResource: true}, true
+		return rule{check: objectCheck(checkDaemonSet), checkProgress: objectProgress(IsDaemonSetProgressing), isManagedResourceKind: true}, true
 	case "ReplicaSet":
-		return rule{check: plain(checkReplicaSet), managedResource: true}, true
+		return rule{check: objectCheck(checkReplicaSet), isManagedResourceKind: true}, true
 	}
 	return rule{}, false
 }
@@ -83,15 +83,15 @@ func appsRule(kind string) (rule, bool) {
 func coreRule(kind string) (rule, bool) {
 	switch kind {
 	case "Job":
-		return rule{check: plain(checkJob), managedResource: true}, true
+		return rule{check: objectCheck(checkJob), isManagedResourceKind: true}, true
 	case "Pod":
-		return rule{check: plain(checkPod), managedResource: true}, true
+		return rule{check: objectCheck(checkPod), isManagedResourceKind: true}, true
 	case "ReplicationController":
-		return rule{check: plain(checkReplicationController), managedResource: true}, true
+		return rule{check: objectCheck(checkReplicationController), isManagedResourceKind: true}, true
 	case "Service":
-		return rule{check: plain(checkService), managedResource: true}, true
+		return rule{check: objectCheck(checkService), isManagedResourceKind: true}, true
 	case "Node":
-		return rule{check: plain(checkNode), ownStatus: true}, true
+		return rule{check: objectCheck(checkNode), derivesStatus: true}, true
 	}
 	return rule{}, false
 }
@@ -99,9 +99,9 @@ func coreRule(kind string) (rule, bool) {
 func monitoringRule(kind string) (rule, bool) {
 	switch kind {
 	case "Prometheus":
-		return rule{check: plain(checkMonitoring), progressing: plainProgress(IsPrometheusProgressing), managedResource: true, ownStatus: true}, true
+		return rule{check: objectCheck(checkMonitoring), checkProgress: objectProgress(IsPrometheusProgressing), isManagedResourceKind: true, derivesStatus: true}, true
 	case "Alertmanager":
-		return rule{check: plain(checkMonitoring), progressing: plainProgress(IsAlertmanagerProgressing), managedResource: true, ownStatus: true}, true
+		return rule{check: objectCheck(checkMonitoring), checkProgress: objectProgress(IsAlertmanagerProgressing), isManagedResourceKind: true, derivesStatus: true}, true
 	}
 	return rule{}, false
 }
@@ -109,9 +109,9 @@ func monitoringRule(kind string) (rule, bool) {
 func certificateRule(kind string) (rule, bool) {
 	switch kind {
 	case "Certificate":
-		return rule{check: plain(checkCertificate), progressing: plainProgress(IsCertificateProgressing), managedResource: true, ownStatus: true}, true
+		return rule{check: objectCheck(checkCertificate), checkProgress: objectProgress(IsCertificateProgressing), isManagedResourceKind: true, derivesStatus: true}, true
 	case "Issuer":
-		return rule{check: plain(checkCertificateIssuer), progressing: plainProgress(IsCertificateIssuerProgressing), managedResource: true, ownStatus: true}, true
+		return rule{check: objectCheck(checkCertificateIssuer), checkProgress: objectProgress(IsCertificateIssuerProgressing), isManagedResourceKind: true, derivesStatus: true}, true
 	}
 	return rule{}, false
 }
@@ -119,15 +119,15 @@ func certificateRule(kind string) (rule, bool) {
 func gardenerRule(kind string) (rule, bool) {
 	switch kind {
 	case "ManagedResource":
-		return rule{check: plain(checkManagedResource), progressing: plainProgress(managedResourceProgressing), ownStatus: true}, true
+		return rule{check: objectCheck(checkManagedResource), checkProgress: objectProgress(managedResourceProgressing), derivesStatus: true}, true
 	case "Seed":
-		return rule{check: checkSeedVerdict, ownStatus: true}, true
+		return rule{check: checkSeedVerdict, derivesStatus: true}, true
 	case "BackupBucket", "BackupEntry":
-		return rule{check: plain(checkExtensionObject), ownStatus: true}, true
+		return rule{check: objectCheck(checkExtensionObject), derivesStatus: true}, true
 	case "Garden", "Shoot":
-		return rule{check: plain(checkOperated), progressing: plainProgress(operatedProgressing), ownStatus: true}, true
+		return rule{check: objectCheck(checkOperationAndConditions), checkProgress: objectProgress(operationProgressing), derivesStatus: true}, true
 	case "ControllerInstallation":
-		return rule{check: plain(checkControllerInstallation), progressing: plainProgress(controllerInstallationProgressing), ownStatus: true}, true
+		return rule{check: objectCheck(checkControllerInstallation), checkProgress: objectProgress(controllerInstallationProgressing), derivesStatus: true}, true
 	}
 	return rule{}, false
 }

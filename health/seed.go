@@ -15,12 +15,12 @@ func seedConditions() []string { return []string{"GardenletReady", "SeedSystemCo
 // CheckSeed fails unless the given instance has reconciled the latest generation and the required
 // conditions are True.
 func CheckSeed(obj *unstructured.Unstructured, identity *Gardener) error {
-	return asError(first(seedUpToDate(obj, identity), seedReady(obj)))
+	return toError(firstFailure(checkSeedUpToDate(obj, identity), checkSeedConditions(obj)))
 }
 
 // CheckSeedIsUpToDate fails unless the given instance has reconciled the latest generation.
 func CheckSeedIsUpToDate(obj *unstructured.Unstructured, identity *Gardener) error {
-	return asError(seedUpToDate(obj, identity))
+	return toError(checkSeedUpToDate(obj, identity))
 }
 
 // CheckSeedForMigration is CheckSeed, but compares only the version: the other seed's instance has
@@ -33,7 +33,7 @@ func CheckSeedForMigration(obj *unstructured.Unstructured, identity *Gardener) e
 	if seen.Version != identity.Version {
 		return waitf("the seed was reconciled by Gardener %s, not by %s", seen.Version, identity.Version)
 	}
-	return asError(first(observed(obj), seedReady(obj)))
+	return toError(firstFailure(checkGenerationObserved(obj), checkSeedConditions(obj)))
 }
 
 // CheckRequiredSeedConditions fails if a required condition is missing. It returns the types of
@@ -52,23 +52,23 @@ func CheckRequiredSeedConditions(obj *unstructured.Unstructured) (notTrue []stri
 }
 
 func checkSeedVerdict(obj *unstructured.Unstructured, in inputs) *Failure {
-	if in.identity != nil {
-		return first(seedUpToDate(obj, in.identity), seedReady(obj))
+	if in.gardener != nil {
+		return firstFailure(checkSeedUpToDate(obj, in.gardener), checkSeedConditions(obj))
 	}
-	return first(observed(obj), seedReady(obj))
+	return firstFailure(checkGenerationObserved(obj), checkSeedConditions(obj))
 }
 
-func seedUpToDate(obj *unstructured.Unstructured, identity *Gardener) *Failure {
+func checkSeedUpToDate(obj *unstructured.Unstructured, identity *Gardener) *Failure {
 	seen := gardenerOf(obj)
 	if (seen == nil) != (identity == nil) || seen != nil && *seen != *identity {
 		return waitf("the seed was last reconciled by Gardener %s, not by %s", seen.describe(), identity.describe())
 	}
-	return observed(obj)
+	return checkGenerationObserved(obj)
 }
 
-func seedReady(obj *unstructured.Unstructured) *Failure {
+func checkSeedConditions(obj *unstructured.Unstructured) *Failure {
 	for _, kind := range seedConditions() {
-		if f := requireTrue(obj, kind); f != nil {
+		if f := checkConditionTrue(obj, kind); f != nil {
 			return f
 		}
 	}

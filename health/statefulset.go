@@ -8,15 +8,15 @@ import (
 
 // CheckStatefulSet fails unless the latest generation is observed and all replicas are ready; unset
 // replicas mean one (pkg/utils/kubernetes/health/statefulset.go).
-func CheckStatefulSet(obj *unstructured.Unstructured) error { return asError(checkStatefulSet(obj)) }
+func CheckStatefulSet(obj *unstructured.Unstructured) error { return toError(checkStatefulSet(obj)) }
 
 func checkStatefulSet(obj *unstructured.Unstructured) *Failure {
-	return first(observed(obj), readyReplicas(obj))
+	return firstFailure(checkGenerationObserved(obj), readyReplicas(obj))
 }
 
 // readyReplicas fails unless status.readyReplicas has reached spec.replicas.
 func readyReplicas(obj *unstructured.Unstructured) *Failure {
-	want, ready := numberOr(obj, 1, "spec", "replicas"), number(obj, "status", "readyReplicas")
+	want, ready := intOrDefault(obj, 1, "spec", "replicas"), intOrZero(obj, "status", "readyReplicas")
 	if ready < want {
 		return waitf("not enough ready replicas (%d/%d)", ready, want)
 	}
@@ -25,13 +25,13 @@ func readyReplicas(obj *unstructured.Unstructured) *Failure {
 
 // IsStatefulSetProgressing reports whether a rollout is in progress, and why.
 func IsStatefulSetProgressing(obj *unstructured.Unstructured) (bool, string) {
-	if f := observed(obj); f != nil {
+	if f := checkGenerationObserved(obj); f != nil {
 		return true, f.Message
 	}
-	return updating(number(obj, "status", "updatedReplicas"), numberOr(obj, 1, "spec", "replicas"), obj.GetKind())
+	return updateProgress(intOrZero(obj, "status", "updatedReplicas"), intOrDefault(obj, 1, "spec", "replicas"), obj.GetKind())
 }
 
-func updating(updated, want int64, kind string) (bool, string) {
+func updateProgress(updated, want int64, kind string) (bool, string) {
 	if updated < want {
 		return true, fmt.Sprintf("%d of %d replica(s) have been updated", updated, want)
 	}

@@ -13,17 +13,17 @@ import (
 // maxForeignMessage bounds messages of kubelet, events and containers, in bytes.
 const maxForeignMessage = 300
 
-// sentence joins a reason and a message from the cluster.
-func sentence(reason, message string) string {
-	message = presentable(message)
+// joinReason joins a reason and a message from the cluster.
+func joinReason(reason, message string) string {
+	message = toSafeLine(message)
 	if message == "" {
 		return reason
 	}
 	return reason + ": " + message
 }
 
-// presentable makes a text from the cluster one bounded line without likely secret values.
-func presentable(text string) string {
+// toSafeLine makes a text from the cluster one bounded line without likely secret values.
+func toSafeLine(text string) string {
 	text = withoutSecrets(text)
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if len(text) > maxForeignMessage {
@@ -32,11 +32,11 @@ func presentable(text string) string {
 	return text
 }
 
-const hidden = "[hidden]"
+const hiddenText = "[hidden]"
 
 type secretPatterns struct{ block, assignment, header, prose, option, scheme, userinfo, token, run *regexp.Regexp }
 
-var patterns = sync.OnceValue(func() secretPatterns {
+var likelySecrets = sync.OnceValue(func() secretPatterns {
 	return secretPatterns{
 		block:      regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|$)`),
 		assignment: regexp.MustCompile(`([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)(["']?\s*[:=]\s*)((?i:basic|bearer)\s+[^\s,;]+|"[^"]*"|'[^']*'|[^\s,;&]+)`),
@@ -57,18 +57,18 @@ var patterns = sync.OnceValue(func() secretPatterns {
 // images stay. It is a safety net for texts without secrets. Do not pass arbitrary texts, such as
 // logs.
 func withoutSecrets(text string) string {
-	p := patterns()
-	text = p.block.ReplaceAllString(text, hidden)
+	p := likelySecrets()
+	text = p.block.ReplaceAllString(text, hiddenText)
 	text = hideValues(text, p.assignment, func(name, whole string) bool {
 		return (secretwords.IsSecret(name) || p.header.MatchString(name)) && !p.prose.MatchString(whole)
 	})
 	text = hideValues(text, p.option, func(name, _ string) bool { return secretwords.IsSecret(name) })
-	text = p.scheme.ReplaceAllString(text, "${1} "+hidden)
-	text = p.userinfo.ReplaceAllString(text, "${1}"+hidden+"@")
-	text = p.token.ReplaceAllString(text, hidden)
+	text = p.scheme.ReplaceAllString(text, "${1} "+hiddenText)
+	text = p.userinfo.ReplaceAllString(text, "${1}"+hiddenText+"@")
+	text = p.token.ReplaceAllString(text, hiddenText)
 	return p.run.ReplaceAllStringFunc(text, func(run string) string {
 		if strings.ContainsFunc(run, unicode.IsUpper) && strings.ContainsFunc(run, unicode.IsLower) && strings.ContainsFunc(run, unicode.IsDigit) {
-			return hidden
+			return hiddenText
 		}
 		return run
 	})
@@ -86,7 +86,7 @@ func hideValues(text string, pattern *regexp.Regexp, secret func(name, whole str
 		}
 		out.WriteString(text[:m[6]])
 		if secret(text[m[2]:m[3]], text[m[2]:m[1]]) {
-			out.WriteString(hidden)
+			out.WriteString(hiddenText)
 			text = text[m[1]:]
 		} else {
 			text = text[m[6]:]
@@ -94,14 +94,14 @@ func hideValues(text string, pattern *regexp.Regexp, secret func(name, whole str
 	}
 }
 
-func or(a, b string) string {
+func orDefault(a, b string) string {
 	if a != "" {
 		return a
 	}
 	return b
 }
 
-func quoted(list []string) string {
+func quoteAll(list []string) string {
 	out := make([]string, 0, len(list))
 	for _, s := range list {
 		out = append(out, strconv.Quote(s))

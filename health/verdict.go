@@ -61,7 +61,7 @@ type Verdict struct {
 	Message string `json:"message"`
 	// Codes are Gardener's error codes (ERR_…) that the object reports or its cause matches.
 	Codes []string `json:"codes,omitempty"`
-	// Cause is found in the related objects, see WithAround. The message includes it.
+	// Cause is found in the related objects, see WithRelatedObjects. The message includes it.
 	Cause *Cause `json:"cause,omitempty"`
 	// Ground of a healthy object, for people.
 	Ground Ground `json:"-"`
@@ -71,49 +71,51 @@ type Verdict struct {
 type Option func(*inputs)
 
 type inputs struct {
-	around       Around
-	havePods     bool
-	now          time.Time
-	identity     *Gardener
-	upstreamOnly bool
-	allKinds     bool
-	rules        Rules
+	related                  RelatedObjects
+	hasPods                  bool
+	now                      time.Time
+	gardener                 *Gardener
+	managedResourceKindsOnly bool
+	judgesAllKinds           bool
+	rules                    Rules
 }
 
 // WithPods passes the pods of the object's namespace, or at least all that the object selects. A
 // Deployment then is progressing until old pods no longer exist, and messages include the cause
 // found in a pod.
 func WithPods(pods []corev1.Pod) Option {
-	return func(in *inputs) { in.around.Pods, in.havePods = pods, true }
+	return func(in *inputs) { in.related.Pods, in.hasPods = pods, true }
 }
 
-// WithAround passes the related objects, so that the verdict has a cause. Pods that are not nil
-// have the effect of WithPods.
-func WithAround(around Around) Option {
-	return func(in *inputs) { in.around, in.havePods = around, around.Pods != nil }
+// WithRelatedObjects passes the related objects, so that the verdict has a cause. Pods that are not
+// nil have the effect of WithPods.
+func WithRelatedObjects(around RelatedObjects) Option {
+	return func(in *inputs) { in.related, in.hasPods = around, around.Pods != nil }
 }
 
-// At passes the time of the judgement. With it, an unschedulable pod is InProgress in its first 15
-// seconds, then Failed; without a time it stays InProgress. A Deployment counts as crashing only
-// with a time and its pods.
-func At(now time.Time) Option { return func(in *inputs) { in.now = now } }
+// WithTime passes the time of the judgement. With it, an unschedulable pod is InProgress in its
+// first 15 seconds, then Failed; without a time it stays InProgress. A Deployment counts as
+// crashing only with a time and its pods.
+func WithTime(now time.Time) Option { return func(in *inputs) { in.now = now } }
 
 // WithGardener passes the instance that should have reconciled a Seed. Without it any instance is
 // accepted.
 func WithGardener(identity Gardener) Option {
-	return func(in *inputs) { in.identity = &identity }
+	return func(in *inputs) { in.gardener = &identity }
 }
 
 // OnlyManagedResourceKinds limits the rules to the kinds that upstream's resource manager judges
 // (pkg/resourcemanager/controller/health/utils); all others are healthy if they exist.
-func OnlyManagedResourceKinds() Option { return func(in *inputs) { in.upstreamOnly = true } }
+func OnlyManagedResourceKinds() Option {
+	return func(in *inputs) { in.managedResourceKindsOnly = true }
+}
 
 // JudgeAllKinds also judges kinds without a rule of Gardener, by kstatus. They are unhealthy if
 // they cannot recover without a change (Stalled is True, a claim has lost its volume). They are
 // progressing while not ready (generation not observed, Ready not True, claim not bound) or being
 // deleted. Without the option they are healthy if they exist, as upstream; only status and message
 // say more.
-func JudgeAllKinds() Option { return func(in *inputs) { in.allKinds = true } }
+func JudgeAllKinds() Option { return func(in *inputs) { in.judgesAllKinds = true } }
 
 // NotFound is the verdict on a required object that does not exist.
 func NotFound(gvk schema.GroupVersionKind, namespace, name string) Verdict {
@@ -127,14 +129,14 @@ func NotFound(gvk schema.GroupVersionKind, namespace, name string) Verdict {
 type judgement struct {
 	failure     *Failure
 	progressing bool
-	// progress is the message if the object is not unhealthy.
-	progress string
-	// rolledOut means that progress only says that no rollout is in progress.
-	rolledOut bool
-	// judged means that more than existence was checked.
-	judged bool
-	// own means that the status follows from the judgement instead of kstatus.
-	own bool
+	// progressMessage is the message if the object is not unhealthy.
+	progressMessage string
+	// isRolledOut means that progress only says that no rollout is in progress.
+	isRolledOut bool
+	// isChecked means that more than existence was checked.
+	isChecked bool
+	// hasOwnStatus means that the status follows from the judgement instead of kstatus.
+	hasOwnStatus bool
 	// ground is why a healthy object is healthy.
 	ground Ground
 }
@@ -152,7 +154,7 @@ func Check(obj *unstructured.Unstructured, opts ...Option) Verdict {
 
 	v := Verdict{
 		Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(),
-		Healthy: j.failure == nil, Progressing: j.progressing, Message: j.progress, Ground: j.ground,
+		Healthy: j.failure == nil, Progressing: j.progressing, Message: j.progressMessage, Ground: j.ground,
 	}
 	switch {
 	case j.failure != nil:
@@ -164,18 +166,18 @@ func Check(obj *unstructured.Unstructured, opts ...Option) Verdict {
 		v.Reason = v.Kind + "Progressing"
 	}
 	if !v.Healthy || v.Progressing {
-		if cause, ok := FindCause(obj, in.around); ok {
+		if cause, ok := FindCause(obj, in.related); ok {
 			v.Cause, v.Message, v.Codes = &cause, joinMessages(v.Message, cause.String()), mergeCodes(v.Codes, cause.Message)
 		}
 	}
 
 	var told string
-	v.Status, told = statusOf(obj, j, in)
+	v.Status, told = verdictStatus(obj, j, in)
 	switch doubted := v.Healthy && !v.Progressing && v.Status != StatusCurrent && told != ""; {
-	case doubted && (v.Message == "" || j.rolledOut):
+	case doubted && (v.Message == "" || j.isRolledOut):
 		v.Message = told // a message of success would contradict the status
 	case v.Message != "":
-	case j.judged:
+	case j.isChecked:
 		v.Message = v.Kind + " is healthy"
 	default:
 		v.Message = v.Kind + " exists"
@@ -185,41 +187,41 @@ func Check(obj *unstructured.Unstructured, opts ...Option) Verdict {
 
 func judge(obj *unstructured.Unstructured, in inputs) judgement {
 	j := judgement{}
-	if skipped(obj) {
+	if isHealthCheckSkipped(obj) {
 		j.ground = GroundSkipped
 		return j
 	}
 	r, found := ruleFor(obj.GroupVersionKind().GroupKind())
-	if in.upstreamOnly && !r.managedResource {
+	if in.managedResourceKindsOnly && !r.isManagedResourceKind {
 		r, found = rule{}, false
 	}
 	switch {
 	case found:
-		j.own, j.judged, j.ground = r.ownStatus, r.check != nil, GroundRule
+		j.hasOwnStatus, j.isChecked, j.ground = r.derivesStatus, r.check != nil, GroundRule
 		if r.check != nil {
 			j.failure = r.check(obj, in)
 		}
-		if r.progressing != nil {
-			j.progressing, j.progress = r.progressing(obj, in)
-			j.rolledOut = !j.progressing
+		if r.checkProgress != nil {
+			j.progressing, j.progressMessage = r.checkProgress(obj, in)
+			j.isRolledOut = !j.progressing
 		}
-	case in.allKinds:
+	case in.judgesAllKinds:
 		j.ground = GroundRule
-		j.failure, j.progressing, j.progress = others(obj, in)
+		j.failure, j.progressing, j.progressMessage = judgeOtherKind(obj, in)
 	}
 	if in.rules != nil {
 		if ruling, ok := in.rules.Judge(obj); ok {
-			j.overrule(obj, ruling)
+			j.applyRuling(obj, ruling)
 		}
 	}
 	return j
 }
 
-// statusOf returns the library's status for kinds that kstatus knows. It derives one for kinds that
-// are Current there only because they have no Ready condition. The message is the library's.
-func statusOf(obj *unstructured.Unstructured, j judgement, in inputs) (Status, string) {
-	if !j.own || obj.GetDeletionTimestamp() != nil {
-		return kstatusAt(obj, in.now)
+// verdictStatus returns the library's status for kinds that kstatus knows. It derives one for kinds
+// that are Current there only because they have no Ready condition. The message is the library's.
+func verdictStatus(obj *unstructured.Unstructured, j judgement, in inputs) (Status, string) {
+	if !j.hasOwnStatus || obj.GetDeletionTimestamp() != nil {
+		return kstatusWithTime(obj, in.now)
 	}
 	switch {
 	case j.failure != nil && j.failure.Reason == ReasonHealthCheckError:
@@ -235,8 +237,8 @@ func statusOf(obj *unstructured.Unstructured, j judgement, in inputs) (Status, s
 	}
 }
 
-// skipped reads the annotation as upstream does, which also accepts True and 1.
-func skipped(obj *unstructured.Unstructured) bool {
+// isHealthCheckSkipped reads the annotation as upstream does, which also accepts True and 1.
+func isHealthCheckSkipped(obj *unstructured.Unstructured) bool {
 	is, err := strconv.ParseBool(obj.GetAnnotations()[annotationSkipHealthCheck])
 	return err == nil && is
 }

@@ -105,7 +105,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestMissing(t *testing.T) {
+func TestMissingObjects(t *testing.T) {
 	v := health.NotFound(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "garden", "x")
 	assert.Equal(t, "DeploymentMissing", v.Reason)
 	assert.Equal(t, health.StatusNotFound, v.Status)
@@ -118,8 +118,8 @@ func TestUnschedulablePodAndTheClock(t *testing.T) {
 	pod := object(t, `{apiVersion: v1, kind: Pod, metadata: {name: x, creationTimestamp: "2026-01-01T00:00:00Z"}, status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable}]}}`)
 	created := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	assert.Equal(t, health.StatusInProgress, health.Check(pod).Status, "no clock is read")
-	assert.Equal(t, health.StatusInProgress, health.Check(pod, health.At(created.Add(14*time.Second))).Status)
-	assert.Equal(t, health.StatusFailed, health.Check(pod, health.At(created.Add(15*time.Second))).Status)
+	assert.Equal(t, health.StatusInProgress, health.Check(pod, health.WithTime(created.Add(14*time.Second))).Status)
+	assert.Equal(t, health.StatusFailed, health.Check(pod, health.WithTime(created.Add(15*time.Second))).Status)
 }
 
 func managedResource(conditions string) string {
@@ -196,7 +196,7 @@ func TestCheckEtcdDeployed(t *testing.T) {
 				return
 			}
 			assert.ErrorContains(t, err, c.want)
-			assert.Equal(t, c.severe, health.Severe(err))
+			assert.Equal(t, c.severe, health.IsSevere(err))
 		})
 	}
 }

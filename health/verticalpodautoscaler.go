@@ -5,9 +5,9 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 // CheckVerticalPodAutoscaler fails if ConfigUnsupported is reported
 // (pkg/utils/kubernetes/health/vpa.go).
 func CheckVerticalPodAutoscaler(obj *unstructured.Unstructured) error {
-	return asError(checkVerticalPodAutoscaler(obj))
+	return toError(checkVerticalPodAutoscaler(obj))
 }
 
 func checkVerticalPodAutoscaler(obj *unstructured.Unstructured) *Failure {
-	return optional(obj, "ConfigUnsupported", "False")
+	return checkOptionalCondition(obj, "ConfigUnsupported", "False")
 }

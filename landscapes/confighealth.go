@@ -224,7 +224,7 @@ const maxSuggestions = 3
 
 // functionHint suggests functions for an unknown name.
 func functionHint(name string) string {
-	words, err := custom.Words()
+	words, err := custom.ExpressionVocabulary()
 	if err != nil {
 		return ""
 	}

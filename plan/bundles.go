@@ -75,7 +75,7 @@ func CompareMaskedBundles(m redact.Masking, from, to []PlacedBundle) change.Plan
 			p.Items = append(p.Items, item)
 		}
 	}
-	p.Sort()
+	p.SortAndCount()
 	return p
 }
 
@@ -94,12 +94,12 @@ func compareObject(m redact.Masking, o, n placedObject, known bool) (change.Item
 		setConsequences(&item, nil, n)
 		return item, true
 	}
-	item.Fields = m.Meaning(o.object.Object, n.object.Object)
+	item.Fields = m.CompareMeaning(o.object.Object, n.object.Object)
 	if len(item.Fields) == 0 {
 		return item, false
 	}
 	if former := o.object.GetName(); former != item.Object.Name {
-		item.Former = former
+		item.PreviousName = former
 		item.Fields = slices.DeleteFunc(item.Fields, func(f change.Field) bool { return f.Path == "metadata.name" })
 	}
 	item.Action, item.Reason = objectChange{o.object.Object, n.object.Object, item.Fields, n.isAutoscaled}.predictAction(o.object.Unstructured, n.object.Unstructured)
@@ -108,7 +108,7 @@ func compareObject(m redact.Masking, o, n placedObject, known bool) (change.Item
 	}
 	if before, after := o.defaulted[item.Object], n.defaulted[item.Object]; before != nil && after != nil {
 		judged := item
-		judged.Fields = m.Meaning(before.Object, after.Object)
+		judged.Fields = m.CompareMeaning(before.Object, after.Object)
 		setConsequences(&judged, before, placedObject{object: render.Object{Unstructured: after}})
 		item.Consequences, item.Pools = append(judged.Consequences, versionConsequences(item, judged)...), judged.Pools
 		return item, true

@@ -85,7 +85,7 @@ func TestBundles(t *testing.T) {
 				}
 				assert.Equal(t, c.want, got)
 				assert.Equal(t, c.unchanged, p.Unchanged)
-				assert.Equal(t, len(c.want) == 0, p.Empty())
+				assert.Equal(t, len(c.want) == 0, p.IsEmpty())
 			}
 		})
 	}

@@ -111,7 +111,7 @@ func nodeConsequences(item change.Item, old, new *unstructured.Unstructured) []s
 // poolText describes a pool change, such as "the nodes of pool a (up to 5) are replaced: machine
 // image x 1 → x 2".
 func poolText(c change.PoolChange) string {
-	return fmt.Sprintf("the nodes of pool %s (up to %d) %s: %s", c.Pool, c.Nodes, nodeVerbPhrase(c.How), strings.Join(c.Why, ", "))
+	return fmt.Sprintf("the nodes of pool %s (up to %d) %s: %s", c.Pool, c.MaxNodes, nodeVerbPhrase(c.Effect), strings.Join(c.Causes, ", "))
 }
 
 func rolloutConsequences(item change.Item, old, new *unstructured.Unstructured) []string {

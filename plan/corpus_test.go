@@ -112,7 +112,7 @@ func TestRenderingComparisonMatchesArgo(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			fields := redact.Masking{}.Meaning(c.documents["live"], c.documents["desired"])
+			fields := redact.Masking{}.CompareMeaning(c.documents["live"], c.documents["desired"])
 			want := strings.HasPrefix(c.headers["expect"], "modified")
 			if should := c.headers["should"]; should != "" {
 				want = strings.HasPrefix(should, "modified")
@@ -136,7 +136,7 @@ func TestNoSecretInAnyOutput(t *testing.T) {
 				if old == nil && new == nil {
 					continue
 				}
-				text += allFormats(t, redact.Compare(old, new)) + allFormats(t, redact.NewMasking(nil).Meaning(old, new))
+				text += allFormats(t, redact.Compare(old, new)) + allFormats(t, redact.NewMasking(nil).CompareMeaning(old, new))
 			}
 			if doc, ok := c.documents["text"]; ok && !quotingTexts[c.name] {
 				text += redact.Text(doc["text"].(string))
@@ -159,7 +159,7 @@ var quotingTexts = map[string]bool{"own-error-text-validation": true}
 func allFormats(t *testing.T, fields []change.Field) string {
 	t.Helper()
 	p := change.Plan{Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "n", Name: "s"}, Fields: fields}}}
-	p.Sort()
+	p.SortAndCount()
 	var b strings.Builder
 	for _, format := range []string{FormatText, FormatMarkdown, FormatJSON, FormatHTML} {
 		require.NoError(t, Print(&b, p, format, false))

@@ -32,7 +32,7 @@ func TestDefaultsOfTheServerAreNoDifference(t *testing.T) {
 			stored, err := s.dryRun(declared)
 			require.NoError(t, err)
 			for _, pair := range [][2]map[string]any{{declared.Object, stored.Object}, {stored.Object, declared.Object}} {
-				for _, f := range (redact.Masking{}).Meaning(pair[0], pair[1]) {
+				for _, f := range (redact.Masking{}).CompareMeaning(pair[0], pair[1]) {
 					assert.Contains(t, assignedFields[declared.GetKind()], f.Path, "%v → %v", f.Old, f.New)
 				}
 			}
@@ -105,9 +105,9 @@ func TestTemplateEquality(t *testing.T) {
 			other.SetResourceVersion(made.GetResourceVersion())
 			answer, err := s.resource(other).Update(s.context(), other, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 			require.NoError(t, err)
-			fields := redact.Masking{}.Meaning(one.Object, other.Object)
+			fields := redact.Masking{}.CompareMeaning(one.Object, other.Object)
 			assert.Equal(t, answer.GetGeneration() != made.GetGeneration(), len(fields) > 0, "%v", fields)
-			assert.Equal(t, len(fields) > 0, len(redact.Masking{}.Meaning(other.Object, one.Object)) > 0, "the other way round")
+			assert.Equal(t, len(fields) > 0, len(redact.Masking{}.CompareMeaning(other.Object, one.Object)) > 0, "the other way round")
 		})
 	}
 }

@@ -64,7 +64,7 @@ func TestEffects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, new := object(t, c.old), object(t, c.new)
-			item := change.Item{Action: change.Change, Object: change.RefOf(new), Fields: redact.Masking{}.Meaning(old.Object, new.Object)}
+			item := change.Item{Action: change.Change, Object: change.RefOf(new), Fields: redact.Masking{}.CompareMeaning(old.Object, new.Object)}
 			assert.Equal(t, c.want, Consequences(item, old, new))
 		})
 	}

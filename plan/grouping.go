@@ -183,7 +183,7 @@ func sortSections(sections []section) []section {
 func (s section) summary() change.Summary {
 	var out change.Summary
 	for _, b := range s.Blocks {
-		if n := out.Of(b.Action); n != nil {
+		if n := out.Counter(b.Action); n != nil {
 			*n += len(b.Places)
 		}
 	}

@@ -17,13 +17,13 @@ func HandedOverText(h change.HandedOver) string {
 		has = "is not set"
 	}
 	text := fmt.Sprintf("%s on %s: %s %s, Git has %v", h.Object, h.Cluster, h.Path, has, h.Declared)
-	if h.By != "" {
-		text += ", set by " + h.By
+	if h.Manager != "" {
+		text += ", set by " + h.Manager
 	}
-	if h.Since != nil {
-		text += " (" + h.Since.UTC().Format(time.RFC3339) + ")"
+	if h.LastWrite != nil {
+		text += " (" + h.LastWrite.UTC().Format(time.RFC3339) + ")"
 	}
-	return redact.Text(text + ": " + h.Why)
+	return redact.Text(text + ": " + h.Reason)
 }
 
 // PrintHandedOver writes one line per handed-over field, and nothing without fields.

@@ -40,9 +40,9 @@ func TestPageEscapes(t *testing.T) {
 		{Cluster: bad, Owner: bad, Component: bad, Bundle: bad, Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: bad, Name: bad}, Reason: bad, Origin: bad, Consequences: []string{bad},
 			Fields: []change.Field{{Path: bad, Old: bad, New: bad + "\n" + bad, Manager: bad}, {Path: bad, Hidden: true}}},
 		{Cluster: bad, Owner: "shoot " + bad, Action: change.Change, Object: change.Ref{APIVersion: "extensions.gardener.cloud/v1alpha1", Kind: "Worker", Namespace: bad, Name: bad},
-			Pools: []change.PoolChange{{Pool: bad, How: change.NodesReplaced, Why: []string{bad}, Surge: bad}}},
+			Pools: []change.PoolChange{{Pool: bad, Effect: change.NodesReplaced, Causes: []string{bad}, Surge: bad}}},
 	}}
-	p.Sort()
+	p.SortAndCount()
 	text := page(t, Report{Landscapes: []LandscapePlan{{bad, p}, {bad, p}}})
 	assert.NotContains(t, text, "<script>alert")
 	assert.NotContains(t, text, "<img")

@@ -23,7 +23,7 @@ func TestImpacts(t *testing.T) {
 		change.Item{Cluster: "local", Owner: "seed s", Bundle: "x", Action: change.Delete, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "c"}},
 		change.Item{Cluster: "local", Bundle: "x", Action: change.Delete, Object: change.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: "n", Name: "data"}, Consequences: []string{"loses stored data"}},
 		change.Item{Cluster: "local", Bundle: "x", Action: change.Create, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "new"}})
-	p.Sort()
+	p.SortAndCount()
 	var said []string
 	for _, i := range Impacts(p) {
 		said = append(said, i.Cluster+": "+i.What+": "+shownList(refNames(i.Objects)))

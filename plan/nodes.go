@@ -69,7 +69,7 @@ func PoolChanges(item change.Item, old, new *unstructured.Unstructured) []change
 }
 
 func (p pool) change(how string, why []string) change.PoolChange {
-	c := change.PoolChange{Pool: p.name, How: how, Nodes: p.maximum, Why: why}
+	c := change.PoolChange{Pool: p.name, Effect: how, MaxNodes: p.maximum, Causes: why}
 	if how != change.NodesDeleted {
 		c.Surge, c.Unavailable = p.surge, p.unavailable
 	}
@@ -108,9 +108,9 @@ func (p pool) changeTo(n pool) (how string, why []string) {
 		return change.NodesReplaced, why
 	case n.isInPlace() && len(provider) < len(why):
 		if n.strategy == "ManualInPlaceUpdate" {
-			return change.NodesSelected, why
+			return change.NodesUpdatedOnSelection, why
 		}
-		return change.NodesUpdated, why
+		return change.NodesUpdatedInPlace, why
 	case len(provider) > 0:
 		return change.NodesMaybeReplaced, provider
 	}
@@ -175,7 +175,7 @@ func NodeChanges(p change.Plan) []NodeChange {
 		}
 		for _, c := range item.Pools {
 			if item.Action == change.Hold {
-				c.Why = append(slices.Clone(c.Why), "which is held")
+				c.Causes = append(slices.Clone(c.Causes), "which is held")
 			}
 			if item.Object.Kind == "Shoot" {
 				shoots = append(shoots, NodeChange{item.Cluster, name, c})

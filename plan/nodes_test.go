@@ -45,12 +45,12 @@ func TestPools(t *testing.T) {
 		"provider":              {worker(hash1 + "providerConfig: {a: 1}"), worker(hash1 + "providerConfig: {a: 2}"), change.NodesMaybeReplaced, []string{"providerConfig"}},
 		"size of the pool":      {worker(hash1 + "minimum: 1"), worker(hash1 + "minimum: 2"), "", nil},
 		"labels, taints, zones": {worker(hash1 + "labels: {a: b}"), worker(hash1 + "labels: {a: c}, taints: [{key: k}], zones: [b]"), "", nil},
-		"in place, image":       {worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineImage: {name: u, version: '1'}"), worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineImage: {name: u, version: '2'}"), change.NodesUpdated, []string{"machine image u 1 → u 2"}},
-		"in place, version":     {worker(hash1 + "updateStrategy: ManualInPlaceUpdate, kubernetesVersion: 1.33.4"), worker(hash1 + "updateStrategy: ManualInPlaceUpdate, kubernetesVersion: 1.34.4"), change.NodesSelected, []string{"Kubernetes 1.33 → 1.34"}},
+		"in place, image":       {worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineImage: {name: u, version: '1'}"), worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineImage: {name: u, version: '2'}"), change.NodesUpdatedInPlace, []string{"machine image u 1 → u 2"}},
+		"in place, version":     {worker(hash1 + "updateStrategy: ManualInPlaceUpdate, kubernetesVersion: 1.33.4"), worker(hash1 + "updateStrategy: ManualInPlaceUpdate, kubernetesVersion: 1.34.4"), change.NodesUpdatedOnSelection, []string{"Kubernetes 1.33 → 1.34"}},
 		"in place, type":        {worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineType: s"), worker(hash2 + "updateStrategy: AutoInPlaceUpdate, machineType: l"), change.NodesReplaced, []string{"machine type s → l"}},
 		"in place, type alone":  {worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineType: s"), worker(hash1 + "updateStrategy: ManualInPlaceUpdate, machineType: l"), change.NodesMaybeReplaced, []string{"machine type s → l"}},
 		"in place, image name":  {worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineImage: {name: u, version: '1'}"), worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineImage: {name: v, version: '1'}"), change.NodesMaybeReplaced, []string{"machine image u 1 → v 1"}},
-		"in place, both":        {worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineType: s, kubernetesVersion: 1.33.4"), worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineType: l, kubernetesVersion: 1.34.1"), change.NodesUpdated, []string{"machine type s → l", "Kubernetes 1.33 → 1.34"}},
+		"in place, both":        {worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineType: s, kubernetesVersion: 1.33.4"), worker(hash1 + "updateStrategy: AutoInPlaceUpdate, machineType: l, kubernetesVersion: 1.34.1"), change.NodesUpdatedInPlace, []string{"machine type s → l", "Kubernetes 1.33 → 1.34"}},
 		"in place, provider":    {worker(hash1 + "updateStrategy: AutoInPlaceUpdate, providerConfig: {a: 1}"), worker(hash1 + "updateStrategy: AutoInPlaceUpdate, providerConfig: {a: 2}"), change.NodesMaybeReplaced, []string{"providerConfig"}},
 		"old hash, provider":    {worker("providerConfig: {a: 1}"), worker("providerConfig: {a: 2}"), change.NodesReplaced, []string{"providerConfig"}},
 		"old hash, kubelet":     {worker("kubeletConfig: {cpuManagerPolicy: none}"), worker("kubeletConfig: {cpuManagerPolicy: static}"), "", nil},
@@ -69,7 +69,7 @@ func TestPools(t *testing.T) {
 		"shoot, kubelet of pool":  {shootOf("kubernetes: {kubelet: {}}", ""), shootOf("kubernetes: {kubelet: {}}", "kubernetes: {kubelet: {cpuManagerPolicy: static}}"), "", nil},
 		"shoot, provider's field": {shootOf("providerConfig: {a: 1}", ""), shootOf("providerConfig: {a: 2}", ""), change.NodesMaybeReplaced, []string{"providerConfig"}},
 		"shoot, in place, type":   {shootOf("updateStrategy: AutoInPlaceUpdate, machine: {type: s}", ""), shootOf("updateStrategy: ManualInPlaceUpdate, machine: {type: l}", ""), change.NodesMaybeReplaced, []string{"machine type s → l"}},
-		"shoot, in place, DNS":    {shootOf("updateStrategy: AutoInPlaceUpdate, machine: {type: s}", "kubernetes: {version: 1.33.1}, systemComponents: {nodeLocalDNS: {enabled: true}}"), shootOf("updateStrategy: AutoInPlaceUpdate, machine: {type: s}", "kubernetes: {version: 1.34.1}, systemComponents: {nodeLocalDNS: {enabled: true}}"), change.NodesUpdated, nil},
+		"shoot, in place, DNS":    {shootOf("updateStrategy: AutoInPlaceUpdate, machine: {type: s}", "kubernetes: {version: 1.33.1}, systemComponents: {nodeLocalDNS: {enabled: true}}"), shootOf("updateStrategy: AutoInPlaceUpdate, machine: {type: s}", "kubernetes: {version: 1.34.1}, systemComponents: {nodeLocalDNS: {enabled: true}}"), change.NodesUpdatedInPlace, nil},
 		"shoot, reserves":         {shootOf("machine: {type: s}", ""), shootOf("machine: {type: s}", "kubernetes: {kubelet: {kubeReserved: {}}}"), change.NodesReplaced, []string{"reserved resources of the kubelet none → nothing of its own"}},
 		"shoot, surge":            {shootOf("maxSurge: 1", ""), shootOf("maxSurge: 2", ""), "", nil},
 	} {
@@ -81,10 +81,10 @@ func TestPools(t *testing.T) {
 				return
 			}
 			require.Len(t, got, 1)
-			assert.Equal(t, c.how, got[0].How)
-			assert.EqualValues(t, 5, got[0].Nodes)
+			assert.Equal(t, c.how, got[0].Effect)
+			assert.EqualValues(t, 5, got[0].MaxNodes)
 			if c.why != nil {
-				assert.Equal(t, c.why, got[0].Why)
+				assert.Equal(t, c.why, got[0].Causes)
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func TestRemovedPools(t *testing.T) {
 	two := object(t, "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, metadata: {name: w}, spec: {pools: [{name: a, maximum: 1}, {name: b, maximum: 2}]}}")
 	one := object(t, "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, metadata: {name: w}, spec: {pools: [{name: b, maximum: 2}, {name: new, maximum: 9}]}}")
 	deleted := func(name string, nodes int64, why string) change.PoolChange {
-		return change.PoolChange{Pool: name, How: change.NodesDeleted, Nodes: nodes, Why: []string{why}}
+		return change.PoolChange{Pool: name, Effect: change.NodesDeleted, MaxNodes: nodes, Causes: []string{why}}
 	}
 	ref := change.RefOf(two)
 	assert.Equal(t, []change.PoolChange{deleted("a", 1, "the pool is removed")}, PoolChanges(change.Item{Action: change.Change, Object: ref}, two, one))
@@ -112,17 +112,19 @@ func TestRemovedPools(t *testing.T) {
 
 // TestNodes: a Shoot and its Worker are one change, as in the Worker.
 func TestNodes(t *testing.T) {
-	pools := func(how string) []change.PoolChange { return []change.PoolChange{{Pool: "a", How: how, Nodes: 3}} }
+	pools := func(how string) []change.PoolChange {
+		return []change.PoolChange{{Pool: "a", Effect: how, MaxNodes: 3}}
+	}
 	shoot := func(name string) change.Item {
 		return change.Item{Cluster: "virtual", Owner: "landscape l", Action: change.Change, Object: change.Ref{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Shoot", Namespace: "garden-p", Name: name}, Pools: pools(change.NodesReplaced)}
 	}
 	work := func(name string, pools []change.PoolChange) change.Item {
 		return change.Item{Cluster: "seed", Owner: "shoot garden-p/" + name, Action: change.Change, Object: change.Ref{APIVersion: "extensions.gardener.cloud/v1alpha1", Kind: "Worker", Namespace: "shoot--p--" + name, Name: name}, Pools: pools}
 	}
-	p := change.Plan{Items: []change.Item{shoot("both"), shoot("unbound"), shoot("spared"), work("both", pools(change.NodesUpdated)), work("spared", nil)}}
+	p := change.Plan{Items: []change.Item{shoot("both"), shoot("unbound"), shoot("spared"), work("both", pools(change.NodesUpdatedInPlace)), work("spared", nil)}}
 	var got []string
 	for _, n := range NodeChanges(p) {
-		got = append(got, fmt.Sprintf("%s %s %s", n.Cluster, n.Shoot, n.How))
+		got = append(got, fmt.Sprintf("%s %s %s", n.Cluster, n.Shoot, n.Effect))
 	}
 	assert.Equal(t, []string{"seed garden-p/both updated in place", "virtual garden-p/unbound replaced"}, got)
 }

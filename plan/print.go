@@ -119,11 +119,11 @@ const countedObjects = "objects in bundles and declarations"
 // SummaryLine returns the summary in one line.
 func SummaryLine(p change.Plan) string {
 	switch {
-	case p.Empty() && p.Settings > 0:
-		return fmt.Sprintf("No object changes (%d %s unchanged), but %d %s of landscape.yaml: see the notes.", p.Unchanged, countedObjects, p.Settings, plural(p.Settings, "setting", "settings"))
-	case p.Empty() && p.LeftOut > 0:
-		return fmt.Sprintf("No changes in the rest (%d %s unchanged, %d left out: see the notes).", p.Unchanged, countedObjects, p.LeftOut)
-	case p.Empty():
+	case p.IsEmpty() && p.ChangedSettings > 0:
+		return fmt.Sprintf("No object changes (%d %s unchanged), but %d %s of landscape.yaml: see the notes.", p.Unchanged, countedObjects, p.ChangedSettings, plural(p.ChangedSettings, "setting", "settings"))
+	case p.IsEmpty() && p.UnreadableSecrets > 0:
+		return fmt.Sprintf("No changes in the rest (%d %s unchanged, %d left out: see the notes).", p.Unchanged, countedObjects, p.UnreadableSecrets)
+	case p.IsEmpty():
 		return fmt.Sprintf("No changes (%d %s unchanged).", p.Unchanged, countedObjects)
 	}
 	var parts []string
@@ -145,8 +145,8 @@ func SummaryLine(p change.Plan) string {
 // name returns the name of a block's object, and its former name.
 func (b itemGroup) name() string {
 	text := b.Object.String()
-	if b.Former != "" {
-		text += ", formerly " + b.Former
+	if b.PreviousName != "" {
+		text += ", formerly " + b.PreviousName
 	}
 	return oneLine(text)
 }

@@ -51,7 +51,7 @@ func example() change.Plan {
 		{Cluster: "seed", Owner: "shoot garden-p/early", Component: "shoot/kube-scheduler", Bundle: "kube-scheduler", Action: change.Change, Object: change.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shoot--p--early", Name: "kube-scheduler"}, Consequences: []string{"starts its pods"},
 			Fields: []change.Field{{Path: "spec.replicas", Old: int64(0), New: int64(1)}}},
 	}}
-	p.Sort()
+	p.SortAndCount()
 	return p
 }
 
@@ -81,7 +81,7 @@ func TestPrintNothing(t *testing.T) {
 		require.NoError(t, Print(&got, change.Plan{Unchanged: 3}, format, false))
 		assert.Equal(t, want, got.String())
 	}
-	assert.Equal(t, "No changes in the rest (3 objects in bundles and declarations unchanged, 2 left out: see the notes).", SummaryLine(change.Plan{Unchanged: 3, LeftOut: 2}))
+	assert.Equal(t, "No changes in the rest (3 objects in bundles and declarations unchanged, 2 left out: see the notes).", SummaryLine(change.Plan{Unchanged: 3, UnreadableSecrets: 2}))
 	var got bytes.Buffer
 	require.NoError(t, Print(&got, change.Plan{}, FormatJSON, false))
 	assert.Contains(t, got.String(), `"items": []`)
@@ -116,7 +116,7 @@ func TestMarkdownFits(t *testing.T) {
 	}
 	p.Items = append(p.Items, change.Item{Cluster: "a", Bundle: "b", Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "huge"},
 		Fields: []change.Field{{Path: "data.a", Old: "x", New: strings.Repeat("y", 100000)}}})
-	p.Sort()
+	p.SortAndCount()
 	for _, limit := range []int{2000, 10000, MaxMarkdown} {
 		text := Markdown(p, limit)
 		assert.LessOrEqual(t, len(text), limit)

@@ -75,7 +75,7 @@ func Print(w io.Writer, p change.Plan, format string, colored bool) error {
 
 // IsEmpty reports whether nothing changes in any landscape.
 func (r Report) IsEmpty() bool {
-	return !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.Plan.Empty() })
+	return !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.Plan.IsEmpty() })
 }
 
 // Summary counts the items of all landscapes.
@@ -123,17 +123,17 @@ func (r Report) json(w io.Writer) error {
 		all = append(all, newJSONPlan(l))
 	}
 	return enc.Encode(struct {
-		Landscapes []jsonPlan       `json:"landscapes"`
-		Summary    change.Summary   `json:"summary"`
-		Unchanged  int              `json:"unchanged"`
-		Unreached  change.Unreached `json:"unreached,omitzero"`
+		Landscapes []jsonPlan              `json:"landscapes"`
+		Summary    change.Summary          `json:"summary"`
+		Unchanged  int                     `json:"unchanged"`
+		Unreached  change.UnaffectedOwners `json:"unreached,omitzero"`
 	}{all, r.Summary(), r.unchangedCount(), r.unreached()})
 }
 
-func (r Report) unreached() change.Unreached {
-	var u change.Unreached
+func (r Report) unreached() change.UnaffectedOwners {
+	var u change.UnaffectedOwners
 	for _, l := range r.Landscapes {
-		u.Add(l.Unreached)
+		u.Add(l.Unaffected)
 	}
 	return u
 }

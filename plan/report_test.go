@@ -130,8 +130,8 @@ func TestReportOfSeveralLandscapes(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out.Bytes(), &back))
 	require.Len(t, back.Landscapes, 3)
 	assert.Equal(t, "canary", back.Landscapes[0].Name)
-	assert.Equal(t, NodeChange{Cluster: "seed-canary", Shoot: "garden-prod/canary-0", PoolChange: change.PoolChange{Pool: "w", How: change.NodesReplaced, Nodes: 4, Surge: "1", Unavailable: "0",
-		Why: []string{"machine image ubuntu 22.04 → ubuntu 24.04"}}}, back.Landscapes[0].Nodes[0])
+	assert.Equal(t, NodeChange{Cluster: "seed-canary", Shoot: "garden-prod/canary-0", PoolChange: change.PoolChange{Pool: "w", Effect: change.NodesReplaced, MaxNodes: 4, Surge: "1", Unavailable: "0",
+		Causes: []string{"machine image ubuntu 22.04 → ubuntu 24.04"}}}, back.Landscapes[0].Nodes[0])
 	assert.Equal(t, []change.Item{}, back.Landscapes[2].Items)
 }
 
@@ -183,9 +183,9 @@ func TestMarkdownSummaryIsComplete(t *testing.T) {
 }
 
 func TestHandedOverAndApprovals(t *testing.T) {
-	p := change.Plan{HandedOver: []change.HandedOver{{Cluster: "virtual", Object: change.Ref{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Shoot", Namespace: "garden-p", Name: "a"}, Path: "spec.hibernation.enabled", Declared: false, Live: true, Why: "a schedule sets it"}},
+	p := change.Plan{HandedOver: []change.HandedOver{{Cluster: "virtual", Object: change.Ref{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Shoot", Namespace: "garden-p", Name: "a"}, Path: "spec.hibernation.enabled", Declared: false, Live: true, Reason: "a schedule sets it"}},
 		Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Hold, Reason: "r", Approval: "0123456789ab", Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "a"}}}}
-	p.Sort()
+	p.SortAndCount()
 	for _, format := range []string{FormatText, FormatMarkdown, FormatHTML} {
 		var out bytes.Buffer
 		require.NoError(t, Print(&out, p, format, false))

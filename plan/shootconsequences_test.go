@@ -20,8 +20,8 @@ func TestShootConsequences(t *testing.T) {
 	assert.Equal(t, "takes Kubernetes back 1.34.1 → 1.33.5", version("1.34.1", "1.33.5"))
 	assert.Equal(t, "takes Kubernetes back 1.34.2 → 1.34.1", version("1.34.2", "1.34.1"))
 
-	for how, want := range map[string]string{change.NodesReplaced: "are replaced", change.NodesMaybeReplaced: "may be replaced", change.NodesUpdated: "are updated in place"} {
-		c := change.PoolChange{Pool: "a", How: how, Nodes: 5, Why: []string{"x"}}
+	for how, want := range map[string]string{change.NodesReplaced: "are replaced", change.NodesMaybeReplaced: "may be replaced", change.NodesUpdatedInPlace: "are updated in place"} {
+		c := change.PoolChange{Pool: "a", Effect: how, MaxNodes: 5, Causes: []string{"x"}}
 		assert.Equal(t, "the nodes of pool a (up to 5) "+want+": x", poolText(c))
 		assert.Equal(t, "Nodes "+want+" (up to 5, in 1 shoot): x", nodeGroup{How: how, Why: "x", Nodes: 5, Shoots: 1}.Title())
 	}
@@ -29,5 +29,5 @@ func TestShootConsequences(t *testing.T) {
 	old, new := object(t, shootOf("machine: {type: s}", "")), object(t, shootOf("machine: {type: s}", "kubernetes: {kubelet: {cpuManagerPolicy: none}}"))
 	pools := PoolChanges(change.Item{Action: change.Change, Object: change.RefOf(old)}, old, new)
 	require.Len(t, pools, 1)
-	assert.Equal(t, []string{"CPU manager policy of the kubelet not set → none"}, pools[0].Why)
+	assert.Equal(t, []string{"CPU manager policy of the kubelet not set → none"}, pools[0].Causes)
 }

@@ -34,16 +34,16 @@ func (r Report) nodeGroups() []nodeGroup {
 	var out []nodeGroup
 	for _, l := range r.Landscapes {
 		for _, n := range NodeChanges(l.Plan) {
-			why := strings.Join(n.Why, ", ")
-			i := slices.IndexFunc(out, func(g nodeGroup) bool { return g.How == n.How && g.Why == why })
+			why := strings.Join(n.Causes, ", ")
+			i := slices.IndexFunc(out, func(g nodeGroup) bool { return g.How == n.Effect && g.Why == why })
 			if i < 0 {
 				i = len(out)
-				out = append(out, nodeGroup{How: n.How, Why: why})
+				out = append(out, nodeGroup{How: n.Effect, Why: why})
 			}
 			out[i].add(l.Name, n)
 		}
 	}
-	order := []string{change.NodesDeleted, change.NodesReplaced, change.NodesMaybeReplaced, change.NodesUpdated, change.NodesSelected}
+	order := []string{change.NodesDeleted, change.NodesReplaced, change.NodesMaybeReplaced, change.NodesUpdatedInPlace, change.NodesUpdatedOnSelection}
 	slices.SortStableFunc(out, func(a, b nodeGroup) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.How), slices.Index(order, b.How)), cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Why, b.Why))
 	})
@@ -55,7 +55,7 @@ func (g *nodeGroup) add(landscape string, n NodeChange) {
 	if n.Surge != "" || n.Unavailable != "" {
 		step = fmt.Sprintf("+%s −%s", cmp.Or(n.Surge, "0"), cmp.Or(n.Unavailable, "0"))
 	}
-	g.Nodes += n.PoolChange.Nodes
+	g.Nodes += n.PoolChange.MaxNodes
 	g.Pools++
 	last := len(g.Rows) - 1
 	if last < 0 || g.Rows[last].Landscape != landscape || g.Rows[last].Cluster != n.Cluster || g.Rows[last].Shoot != n.Shoot || g.Rows[last].Step != step {
@@ -66,7 +66,7 @@ func (g *nodeGroup) add(landscape string, n NodeChange) {
 		last++
 	}
 	g.Rows[last].Pools = append(g.Rows[last].Pools, n.Pool)
-	g.Rows[last].Nodes += n.PoolChange.Nodes
+	g.Rows[last].Nodes += n.PoolChange.MaxNodes
 }
 
 // mergeRows merges rows of a cluster whose pools have the same names and steps.
@@ -256,8 +256,8 @@ func (r Report) revisions() string {
 
 // summaryLine returns the summary in one line.
 func (r Report) summaryLine() string {
-	text := SummaryLine(change.Plan{Items: make([]change.Item, min(1, r.itemCount())), Summary: r.Summary(), Unchanged: r.unchangedCount(), Settings: r.settingCount()})
-	if !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.Uncompared }) && len(r.Landscapes) > 0 {
+	text := SummaryLine(change.Plan{Items: make([]change.Item, min(1, r.itemCount())), Summary: r.Summary(), Unchanged: r.unchangedCount(), ChangedSettings: r.settingCount()})
+	if !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.HasNoBaseline }) && len(r.Landscapes) > 0 {
 		text = "Nothing was compared: what changes is not known."
 	}
 	unreached := withPrefix(" ", unreachedText(r.unreached()))
@@ -267,9 +267,9 @@ func (r Report) summaryLine() string {
 	var changed, same, unknown []string
 	for _, l := range r.Landscapes {
 		switch {
-		case l.Uncompared:
+		case l.HasNoBaseline:
 			unknown = append(unknown, l.Name)
-		case l.Plan.Empty() && l.Settings == 0:
+		case l.Plan.IsEmpty() && l.ChangedSettings == 0:
 			same = append(same, l.Name)
 		default:
 			changed = append(changed, l.Name)
@@ -290,7 +290,7 @@ func (r Report) summaryLine() string {
 func (r Report) settingCount() int {
 	n := 0
 	for _, l := range r.Landscapes {
-		n += l.Settings
+		n += l.ChangedSettings
 	}
 	return n
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // CountUnreached counts owners by kind.
-func CountUnreached(owners []render.Owner) change.Unreached {
-	var u change.Unreached
+func CountUnreached(owners []render.Owner) change.UnaffectedOwners {
+	var u change.UnaffectedOwners
 	for _, o := range owners {
 		switch o.Kind {
 		case "garden":
@@ -25,7 +25,7 @@ func CountUnreached(owners []render.Owner) change.Unreached {
 }
 
 // unreachedText tells a reviewer which owners were skipped; empty if none.
-func unreachedText(u change.Unreached) string {
+func unreachedText(u change.UnaffectedOwners) string {
 	var parts []string
 	for _, c := range []struct {
 		n         int

@@ -16,14 +16,14 @@ import (
 // TestUnreached: every format counts the skipped owners, with and without changes.
 func TestUnreached(t *testing.T) {
 	u := CountUnreached([]render.Owner{{Kind: "garden"}, {Kind: "seed"}, {Kind: "shoot"}, {Kind: "shoot"}, {Kind: "shoot"}})
-	assert.Equal(t, change.Unreached{Gardens: 1, Seeds: 1, Shoots: 3}, u)
-	assert.Empty(t, unreachedText(change.Unreached{}))
+	assert.Equal(t, change.UnaffectedOwners{Gardens: 1, Seeds: 1, Shoots: 3}, u)
+	assert.Empty(t, unreachedText(change.UnaffectedOwners{}))
 
-	changed := change.Plan{Unreached: u, Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Create, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "a"}}}}
-	changed.Sort()
+	changed := change.Plan{Unaffected: u, Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Create, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "a"}}}}
+	changed.SortAndCount()
 	one := Report{Landscapes: []LandscapePlan{{Plan: changed}}}
-	none := Report{Landscapes: []LandscapePlan{{Plan: change.Plan{Unreached: u}}}}
-	two := Report{Landscapes: []LandscapePlan{{"a", changed}, {"b", change.Plan{Unreached: change.Unreached{Seeds: 1}}}}}
+	none := Report{Landscapes: []LandscapePlan{{Plan: change.Plan{Unaffected: u}}}}
+	two := Report{Landscapes: []LandscapePlan{{"a", changed}, {"b", change.Plan{Unaffected: change.UnaffectedOwners{Seeds: 1}}}}}
 	for want, r := range map[string]Report{
 		"Not reached, and so neither rendered nor counted: 1 Garden, 1 Seed, 3 Shoots.":  one,
 		"unchanged). Not reached, and so neither rendered nor counted: 1 Garden, 1 Seed": none,
@@ -41,9 +41,9 @@ func TestUnreached(t *testing.T) {
 		require.NoError(t, json.Unmarshal(out.Bytes(), &p))
 		return p
 	}
-	assert.Equal(t, u, read(one).Unreached)
-	assert.Equal(t, u, read(none).Unreached)
-	assert.Equal(t, change.Unreached{Gardens: 1, Seeds: 2, Shoots: 3}, read(two).Unreached)
+	assert.Equal(t, u, read(one).Unaffected)
+	assert.Equal(t, u, read(none).Unaffected)
+	assert.Equal(t, change.UnaffectedOwners{Gardens: 1, Seeds: 2, Shoots: 3}, read(two).Unaffected)
 }
 
 // TestHeldItemIsOneRow: a held item is one row, with its effect after approval.
@@ -72,5 +72,5 @@ func TestHeldItemIsOneRow(t *testing.T) {
 	p = CompareBundles(before, nil)
 	permit.Gate{Protected: []string{"Worker"}}.MarkHeld(&p, nil)
 	require.Len(t, NodeChanges(p), 1)
-	assert.Equal(t, []string{"the pool is removed", "which is held"}, NodeChanges(p)[0].Why)
+	assert.Equal(t, []string{"the pool is removed", "which is held"}, NodeChanges(p)[0].Causes)
 }

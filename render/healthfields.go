@@ -32,7 +32,7 @@ func (c *landscapeCheck) checkHealthFields() {
 			for _, read := range custom.Fields(e.text) {
 				wrong := ""
 				if e.field == "message" {
-					read.Whole = false // a message may be of any type
+					read.IsWholeExpression = false // a message may be of any type
 				}
 				for _, version := range versions { // the rule is for all versions
 					if wrong = fieldReadFault(version.Root, read); wrong == "" {
@@ -73,18 +73,18 @@ func fieldReadFault(n *structure.Node, read custom.Field) string {
 		n = next
 	}
 	field := "have a " + expressionPath(read.Path) + " that is never "
-	literal, isText := read.Compared.(string)
+	literal, isText := read.Literal.(string)
 	last := len(read.Path) - 1
 	values := n.Enum
 	if last > 1 && slices.Equal(read.Path[last-2:], []string{"conditions", custom.AnyItem, "status"}) {
 		values = []string{"True", "False", "Unknown"} // Kubernetes API conventions
 	}
-	switch kind := literalType(read.Compared); {
-	case read.Whole && n.Type != "" && n.Type != "boolean":
+	switch kind := literalType(read.Literal); {
+	case read.IsWholeExpression && n.Type != "" && n.Type != "boolean":
 		return fmt.Sprintf("have a %s of type %s, and the expression has to be true or false; compare it", expressionPath(read.Path), n.Type)
 	case kind == "" || n.Type == "" || n.IntOrString:
 	case kind != n.Type && !(kind == "number" && n.Type == "integer"):
-		return fmt.Sprintf("%s%#v: it is of type %s", field, read.Compared, n.Type)
+		return fmt.Sprintf("%s%#v: it is of type %s", field, read.Literal, n.Type)
 	case isText && len(values) > 0 && !slices.Contains(values, literal):
 		return fmt.Sprintf("%s%q: it is one of %s", field, literal, strings.Join(values, ", "))
 	}

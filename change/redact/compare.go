@@ -16,28 +16,30 @@ func Compare(old, new map[string]any) []change.Field { return Masking{}.Compare(
 // Compare is like the function Compare, with hashes for hidden values.
 func (m Masking) Compare(old, new map[string]any) []change.Field { return compare(old, new, m, false) }
 
-// Meaning is Compare for a reviewer: it ignores equivalent notations, such as rules in another
-// order or an explicit default.
-func (m Masking) Meaning(old, new map[string]any) []change.Field { return compare(old, new, m, true) }
+// CompareMeaning is Compare for a reviewer: it ignores equivalent notations, such as rules in
+// another order or an explicit default.
+func (m Masking) CompareMeaning(old, new map[string]any) []change.Field {
+	return compare(old, new, m, true)
+}
 
 func compare(old, new map[string]any, m Masking, meaning bool) []change.Field {
 	if jsonvalue.Equal(old, new) {
 		return nil
 	}
 	var out []change.Field
-	at := location{masking: m, meaning: meaning}.enter(old).enter(new)
-	comparison{&out}.maps(at, clean(old), clean(new))
+	at := valueLocation{masking: m, ignoresNotation: meaning}.enterObject(old).enterObject(new)
+	comparison{&out}.compareMaps(at, withoutServerFields(old), withoutServerFields(new))
 	return out
 }
 
 // serverFields are metadata that the API server writes.
 var serverFields = []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
 
-// lastApplied is kubectl's copy of the object; it only repeats its values.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+// lastAppliedAnnotation is kubectl's copy of the object; it only repeats its values.
+const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
-// clean returns a shallow copy without the ignored fields.
-func clean(obj map[string]any) map[string]any {
+// withoutServerFields returns a shallow copy without the ignored fields.
+func withoutServerFields(obj map[string]any) map[string]any {
 	out := make(map[string]any, len(obj))
 	for k, v := range obj {
 		if k != "status" {
@@ -55,7 +57,7 @@ func clean(obj map[string]any) map[string]any {
 		if annotations, ok := m["annotations"].(map[string]any); ok {
 			kept := make(map[string]any, len(annotations))
 			for k, v := range annotations {
-				if k != lastApplied {
+				if k != lastAppliedAnnotation {
 					kept[k] = v
 				}
 			}
@@ -72,37 +74,37 @@ func clean(obj map[string]any) map[string]any {
 // comparison collects differences.
 type comparison struct{ out *[]change.Field }
 
-func (c comparison) value(at location, old, new any) {
-	old, new = at.withoutEmpty(old, new)
+func (c comparison) compareValues(at valueLocation, old, new any) {
+	old, new = at.dropEmpty(old, new)
 	if old == nil && new == nil {
 		return
 	}
-	if at.sealed() {
+	if at.isSealed() {
 		if !jsonvalue.Equal(old, new) {
-			c.add(at, old, new)
+			c.addField(at, old, new)
 		}
 		return
 	}
 	oldMap, isOld := old.(map[string]any)
 	newMap, isNew := new.(map[string]any)
-	if isOld && isNew || at.keyByKey() && (isOld && new == nil || isNew && old == nil) {
-		c.maps(at.enter(oldMap).enter(newMap), oldMap, newMap)
+	if isOld && isNew || at.isComparedByKey() && (isOld && new == nil || isNew && old == nil) {
+		c.compareMaps(at.enterObject(oldMap).enterObject(newMap), oldMap, newMap)
 		return
 	}
 	oldList, isOld := old.([]any)
 	newList, isNew := new.([]any)
 	if isOld && isNew {
-		c.lists(at, oldList, newList)
+		c.compareLists(at, oldList, newList)
 		return
 	}
-	if !at.sameScalar(old, new) {
-		c.add(at, old, new)
+	if !at.equalScalars(old, new) {
+		c.addField(at, old, new)
 	}
 }
 
-// withoutEmpty returns nil for a value that is equivalent to an absent one. An empty structure
+// dropEmpty returns nil for a value that is equivalent to an absent one. An empty structure
 // stays next to a set one, so that a reviewer sees which of its fields changed.
-func (l location) withoutEmpty(old, new any) (any, any) {
+func (l valueLocation) dropEmpty(old, new any) (any, any) {
 	o, n := l.isEmpty(old), l.isEmpty(new)
 	switch {
 	case o && n:
@@ -115,8 +117,8 @@ func (l location) withoutEmpty(old, new any) (any, any) {
 	return old, new
 }
 
-func (c comparison) maps(at location, old, new map[string]any) {
-	old, new = at.complete(old), at.complete(new)
+func (c comparison) compareMaps(at valueLocation, old, new map[string]any) {
+	old, new = at.completeDefaults(old), at.completeDefaults(new)
 	keys := make([]string, 0, len(old)+len(new))
 	for k := range old {
 		keys = append(keys, k)
@@ -129,16 +131,16 @@ func (c comparison) maps(at location, old, new map[string]any) {
 	slices.Sort(keys)
 	for _, k := range keys {
 		inner := at.child(k, old, new)
-		if at.meaning && (c.isStandard(at, inner, old, k, new[k]) || c.isStandard(at, inner, new, k, old[k])) {
+		if at.ignoresNotation && (c.isDefault(at, inner, old, k, new[k]) || c.isDefault(at, inner, new, k, old[k])) {
 			continue
 		}
-		c.value(inner, old[k], new[k])
+		c.compareValues(inner, old[k], new[k])
 	}
 }
 
-// differ reports whether two values differ by the same rules.
-func (c comparison) differ(at location, old, new any) bool {
+// hasDifference reports whether two values differ by the same rules.
+func (c comparison) hasDifference(at valueLocation, old, new any) bool {
 	var found []change.Field
-	comparison{&found}.value(at, old, new)
+	comparison{&found}.compareValues(at, old, new)
 	return len(found) > 0
 }

@@ -13,7 +13,7 @@ func pod(spec string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: %s}", spec)
 }
 
-func widget(spec string) string {
+func widgetManifest(spec string) string {
 	return fmt.Sprintf("{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: %s}", spec)
 }
 
@@ -22,25 +22,25 @@ func TestCompare(t *testing.T) {
 		old, new string
 		want     []change.Field
 	}{
-		"same":               {widget("{a: 1}"), widget("{a: 1}"), nil},
-		"changed":            {widget("{a: {b: 1}}"), widget("{a: {b: 2}}"), []change.Field{{Path: "spec.a.b", Old: int64(1), New: int64(2)}}},
-		"added":              {widget("{}"), widget("{a: x}"), []change.Field{{Path: "spec.a", New: "x"}}},
-		"removed":            {widget("{a: x, b: y}"), widget("{b: y}"), []change.Field{{Path: "spec.a", Old: "x"}}},
-		"odd keys":           {widget("{a/b: 1, c.d: 1}"), widget("{a/b: 2, c.d: 2}"), []change.Field{{Path: "spec[a/b]", Old: int64(1), New: int64(2)}, {Path: "spec[c.d]", Old: int64(1), New: int64(2)}}},
-		"null is absent":     {widget("{a: null}"), widget("{}"), nil},
-		"type changes":       {widget("{a: '1'}"), widget("{a: 1}"), []change.Field{{Path: "spec.a", Old: "1", New: int64(1)}}},
-		"map becomes list":   {widget("{a: {b: 1}}"), widget("{a: [1]}"), []change.Field{{Path: "spec.a", Old: map[string]any{"b": int64(1)}, New: []any{int64(1)}}}},
-		"whole as fraction":  {widget("{a: 1.0}"), widget("{a: 1}"), nil},
-		"large integers":     {widget("{a: 9007199254740993}"), widget("{a: 9007199254740992}"), []change.Field{{Path: "spec.a", Old: int64(9007199254740993), New: int64(9007199254740992)}}},
-		"empty map counts":   {widget("{a: {}}"), widget("{}"), []change.Field{{Path: "spec.a", Old: map[string]any{}}}},
-		"empty list counts":  {widget("{}"), widget("{a: []}"), []change.Field{{Path: "spec.a", New: []any{}}}},
+		"same":               {widgetManifest("{a: 1}"), widgetManifest("{a: 1}"), nil},
+		"changed":            {widgetManifest("{a: {b: 1}}"), widgetManifest("{a: {b: 2}}"), []change.Field{{Path: "spec.a.b", Old: int64(1), New: int64(2)}}},
+		"added":              {widgetManifest("{}"), widgetManifest("{a: x}"), []change.Field{{Path: "spec.a", New: "x"}}},
+		"removed":            {widgetManifest("{a: x, b: y}"), widgetManifest("{b: y}"), []change.Field{{Path: "spec.a", Old: "x"}}},
+		"odd keys":           {widgetManifest("{a/b: 1, c.d: 1}"), widgetManifest("{a/b: 2, c.d: 2}"), []change.Field{{Path: "spec[a/b]", Old: int64(1), New: int64(2)}, {Path: "spec[c.d]", Old: int64(1), New: int64(2)}}},
+		"null is absent":     {widgetManifest("{a: null}"), widgetManifest("{}"), nil},
+		"type changes":       {widgetManifest("{a: '1'}"), widgetManifest("{a: 1}"), []change.Field{{Path: "spec.a", Old: "1", New: int64(1)}}},
+		"map becomes list":   {widgetManifest("{a: {b: 1}}"), widgetManifest("{a: [1]}"), []change.Field{{Path: "spec.a", Old: map[string]any{"b": int64(1)}, New: []any{int64(1)}}}},
+		"whole as fraction":  {widgetManifest("{a: 1.0}"), widgetManifest("{a: 1}"), nil},
+		"large integers":     {widgetManifest("{a: 9007199254740993}"), widgetManifest("{a: 9007199254740992}"), []change.Field{{Path: "spec.a", Old: int64(9007199254740993), New: int64(9007199254740992)}}},
+		"empty map counts":   {widgetManifest("{a: {}}"), widgetManifest("{}"), []change.Field{{Path: "spec.a", Old: map[string]any{}}}},
+		"empty list counts":  {widgetManifest("{}"), widgetManifest("{a: []}"), []change.Field{{Path: "spec.a", New: []any{}}}},
 		"emptyDir counts":    {pod("{volumes: [{name: v, emptyDir: {}}]}"), pod("{volumes: [{name: v}]}"), []change.Field{{Path: "spec.volumes[name=v].emptyDir", Old: map[string]any{}}}},
 		"empty in a pod":     {pod("{nodeSelector: {}, tolerations: [], containers: [{name: c, resources: {}, env: []}]}"), pod("{containers: [{name: c}]}"), nil},
-		"not in a CRD":       {widget("{resources: {}}"), widget("{}"), []change.Field{{Path: "spec.resources", Old: map[string]any{}}}},
-		"trailing newline":   {widget(`{a: "x\n"}`), widget("{a: x}"), []change.Field{{Path: "spec.a", Old: "x\n", New: "x"}}},
+		"not in a CRD":       {widgetManifest("{resources: {}}"), widgetManifest("{}"), []change.Field{{Path: "spec.resources", Old: map[string]any{}}}},
+		"trailing newline":   {widgetManifest(`{a: "x\n"}`), widgetManifest("{a: x}"), []change.Field{{Path: "spec.a", Old: "x\n", New: "x"}}},
 		"quantities":         {pod("{containers: [{name: c, resources: {requests: {cpu: 1000m, memory: 1024Mi}}}]}"), pod("{containers: [{name: c, resources: {requests: {cpu: 1, memory: 1Gi}}}]}"), nil},
 		"other quantity":     {pod("{containers: [{name: c, resources: {limits: {cpu: 100m}}}]}"), pod("{containers: [{name: c, resources: {limits: {cpu: 1}}}]}"), []change.Field{{Path: "spec.containers[name=c].resources.limits.cpu", Old: "100m", New: int64(1)}}},
-		"no quantity there":  {widget("{a: 1000m}"), widget("{a: '1'}"), []change.Field{{Path: "spec.a", Old: "1000m", New: "1"}}},
+		"no quantity there":  {widgetManifest("{a: 1000m}"), widgetManifest("{a: '1'}"), []change.Field{{Path: "spec.a", Old: "1000m", New: "1"}}},
 		"item by name":       {pod("{containers: [{name: a, image: x}, {name: b, image: x}]}"), pod("{containers: [{name: a, image: x}, {name: b, image: z}]}"), []change.Field{{Path: "spec.containers[name=b].image", Old: "x", New: "z"}}},
 		"item added":         {pod("{containers: [{name: a}]}"), pod("{containers: [{name: b}, {name: a}]}"), []change.Field{{Path: "spec.containers[name=b]", New: map[string]any{"name": "b"}}}},
 		"item removed":       {pod("{containers: [{name: a}, {name: b}]}"), pod("{containers: [{name: b}]}"), []change.Field{{Path: "spec.containers[name=a]", Old: map[string]any{"name": "a"}}}},
@@ -49,18 +49,18 @@ func TestCompare(t *testing.T) {
 			[]change.Field{{Path: "spec.containers[name=a].image", Old: "x"}, {Path: "spec.containers (order)", Old: []any{"name=a", "name=b"}, New: []any{"name=b", "name=a"}}}},
 		"one port, two protocols": {pod("{ports: [{port: 53, protocol: UDP, to: 1}, {port: 53, to: 1}]}"), pod("{ports: [{port: 53, protocol: UDP, to: 2}, {port: 53, to: 1}]}"),
 			[]change.Field{{Path: "spec.ports[port=53,protocol=UDP].to", Old: int64(1), New: int64(2)}}},
-		"items without names": {widget("{rules: [{verbs: [get]}, {verbs: [list]}]}"), widget("{rules: [{verbs: [get]}, {verbs: [watch]}]}"),
+		"items without names": {widgetManifest("{rules: [{verbs: [get]}, {verbs: [list]}]}"), widgetManifest("{rules: [{verbs: [get]}, {verbs: [watch]}]}"),
 			[]change.Field{{Path: "spec.rules[1].verbs", Old: []any{"list"}, New: []any{"watch"}}}},
-		"fewer items without names": {widget("{rules: [{verbs: [get]}, {verbs: [list]}]}"), widget("{rules: [{verbs: [list]}]}"),
+		"fewer items without names": {widgetManifest("{rules: [{verbs: [get]}, {verbs: [list]}]}"), widgetManifest("{rules: [{verbs: [list]}]}"),
 			[]change.Field{{Path: "spec.rules", Old: []any{map[string]any{"verbs": []any{"get"}}, map[string]any{"verbs": []any{"list"}}}, New: []any{map[string]any{"verbs": []any{"list"}}}}}},
-		"plain list": {widget("{args: [a, b]}"), widget("{args: [b, a]}"), []change.Field{{Path: "spec.args", Old: []any{"a", "b"}, New: []any{"b", "a"}}}},
-		"names that repeat": {widget("{l: [{name: a, v: 1}, {name: a, v: 2}]}"), widget("{l: [{name: a, v: 1}, {name: a, v: 3}]}"),
+		"plain list": {widgetManifest("{args: [a, b]}"), widgetManifest("{args: [b, a]}"), []change.Field{{Path: "spec.args", Old: []any{"a", "b"}, New: []any{"b", "a"}}}},
+		"names that repeat": {widgetManifest("{l: [{name: a, v: 1}, {name: a, v: 2}]}"), widgetManifest("{l: [{name: a, v: 1}, {name: a, v: 3}]}"),
 			[]change.Field{{Path: "spec.l[1].v", Old: int64(2), New: int64(3)}}},
 		"server's fields": {"{apiVersion: v1, kind: ConfigMap, metadata: {name: c, uid: x, resourceVersion: '1', generation: 1, managedFields: [], creationTimestamp: '2026-01-01T00:00:00Z'}, status: {a: b}}",
 			"{apiVersion: v1, kind: ConfigMap, metadata: {name: c, labels: {}, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}'}}}", nil},
 		"version": {"{apiVersion: batch/v1beta1, kind: CronJob, metadata: {name: c}}", "{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}}",
 			[]change.Field{{Path: "apiVersion", Old: "batch/v1beta1", New: "batch/v1"}}},
-		"data may be called status": {widget("{status: 1}"), widget("{status: 2}"), []change.Field{{Path: "spec.status", Old: int64(1), New: int64(2)}}},
+		"data may be called status": {widgetManifest("{status: 1}"), widgetManifest("{status: 2}"), []change.Field{{Path: "spec.status", Old: int64(1), New: int64(2)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, new := object(t, c.old), object(t, c.new)
@@ -73,7 +73,7 @@ func TestCompare(t *testing.T) {
 }
 
 func TestCompareWithNothing(t *testing.T) {
-	o := object(t, widget("{a: x}"))
+	o := object(t, widgetManifest("{a: x}"))
 	for _, fields := range [][]change.Field{Compare(nil, o.Object), Compare(o.Object, nil)} {
 		var paths []string
 		for _, f := range fields {

@@ -25,20 +25,20 @@ import (
 // others set if they are not declared, and defaults of Pods that pod templates do not have, except
 // in Pods.
 
-// fill returns the fields that the API server sets in an object of one type. Fields that the object
-// already has are ignored.
-type fill func(l location, object map[string]any) map[string]any
+// defaultFunc returns the fields that the API server sets in an object of one type. Fields that the
+// object already has are ignored.
+type defaultFunc func(l valueLocation, object map[string]any) map[string]any
 
-// constant returns the same fields for every object.
-func constant(fields map[string]any) fill {
-	return func(location, map[string]any) map[string]any { return fields }
+// constantDefaults returns the same fields for every object.
+func constantDefaults(fields map[string]any) defaultFunc {
+	return func(valueLocation, map[string]any) map[string]any { return fields }
 }
 
-// fills are the defaults by type, for workloads, pods and all other types.
-var fills = joined(podFills, workloadFills, serviceFills, otherFills)
+// defaultsByType are the defaults by type, for workloads, pods and all other types.
+var defaultsByType = mergeDefaults(podDefaults, workloadDefaults, serviceDefaults, otherDefaults)
 
-func joined(maps ...map[reflect.Type]fill) map[reflect.Type]fill {
-	out := map[reflect.Type]fill{}
+func mergeDefaults(maps ...map[reflect.Type]defaultFunc) map[reflect.Type]defaultFunc {
+	out := map[reflect.Type]defaultFunc{}
 	for _, m := range maps {
 		for t, f := range m {
 			out[t] = f
@@ -47,117 +47,118 @@ func joined(maps ...map[reflect.Type]fill) map[reflect.Type]fill {
 	return out
 }
 
-// isStandard reports whether an object leaves a field to the API server, and v is its default.
-func (c comparison) isStandard(at, inner location, object map[string]any, key string, v any) bool {
+// isDefault reports whether an object leaves a field to the API server, and v is its default.
+func (c comparison) isDefault(at, inner valueLocation, object map[string]any, key string, v any) bool {
 	if v == nil || object == nil || !inner.isEmpty(object[key]) {
 		return false
 	}
-	if at.builtin && key == "creationTimestamp" {
+	if at.isInBuiltinAPI && key == "creationTimestamp" {
 		return true
 	}
-	if at.typ == nil {
+	if at.goType == nil {
 		return false
 	}
-	if _, isMap := v.(map[string]any); isMap && inner.isStructure() && !c.differ(inner, values{}, v) {
+	if _, isMap := v.(map[string]any); isMap && inner.isStructure() && !c.hasDifference(inner, jsonObject{}, v) {
 		return true
 	}
-	f := fills[indirect(at.typ)]
+	f := defaultsByType[indirect(at.goType)]
 	if f == nil {
 		return false
 	}
 	standard, known := f(at, object)[key]
-	return known && !c.differ(inner, standard, v)
+	return known && !c.hasDifference(inner, standard, v)
 }
 
 // values and list are the types that JSON is decoded to.
 type (
-	values = map[string]any
-	list   = []any
+	jsonObject = map[string]any
+	jsonList   = []any
 )
 
-func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
+func typeFor[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// otherFills are the defaults of types that are not used in pods.
-var otherFills = map[reflect.Type]fill{
-	of[rbacv1.RoleRef](): constant(values{"apiGroup": rbacv1.GroupName}),
-	of[rbacv1.Subject](): func(_ location, o values) values {
+// otherDefaults are the defaults of types that are not used in pods.
+var otherDefaults = map[reflect.Type]defaultFunc{
+	typeFor[rbacv1.RoleRef](): constantDefaults(jsonObject{"apiGroup": rbacv1.GroupName}),
+	typeFor[rbacv1.Subject](): func(_ valueLocation, o jsonObject) jsonObject {
 		if o["kind"] == rbacv1.UserKind || o["kind"] == rbacv1.GroupKind {
-			return values{"apiGroup": rbacv1.GroupName}
+			return jsonObject{"apiGroup": rbacv1.GroupName}
 		}
 		return nil
 	},
 
-	of[autoscalingv1.HorizontalPodAutoscalerSpec](): constant(values{"minReplicas": int64(1)}),
-	of[autoscalingv2.HorizontalPodAutoscalerSpec](): constant(values{"minReplicas": int64(1), "metrics": list{values{
-		"type": "Resource", "resource": values{"name": "cpu", "target": values{"type": "Utilization", "averageUtilization": int64(80)}}}}}),
-	of[autoscalingv2.HorizontalPodAutoscalerBehavior](): constant(values{"scaleUp": values(scaleUp), "scaleDown": values(scaleDown)}),
-	of[autoscalingv2.HPAScalingRules](): func(l location, _ values) values {
-		if l.last() == "scaleUp" {
-			return scaleUp
+	typeFor[autoscalingv1.HorizontalPodAutoscalerSpec](): constantDefaults(jsonObject{"minReplicas": int64(1)}),
+	typeFor[autoscalingv2.HorizontalPodAutoscalerSpec](): constantDefaults(jsonObject{"minReplicas": int64(1), "metrics": jsonList{jsonObject{
+		"type": "Resource", "resource": jsonObject{"name": "cpu", "target": jsonObject{"type": "Utilization", "averageUtilization": int64(80)}}}}}),
+	typeFor[autoscalingv2.HorizontalPodAutoscalerBehavior](): constantDefaults(jsonObject{"scaleUp": jsonObject(scaleUpDefaults), "scaleDown": jsonObject(scaleDownDefaults)}),
+	typeFor[autoscalingv2.HPAScalingRules](): func(l valueLocation, _ jsonObject) jsonObject {
+		if l.lastKey() == "scaleUp" {
+			return scaleUpDefaults
 		}
-		return scaleDown
+		return scaleDownDefaults
 	},
 
-	of[policyv1.PodDisruptionBudgetSpec](): constant(values{"unhealthyPodEvictionPolicy": "IfHealthyBudget"}),
+	typeFor[policyv1.PodDisruptionBudgetSpec](): constantDefaults(jsonObject{"unhealthyPodEvictionPolicy": "IfHealthyBudget"}),
 
-	of[networkingv1.NetworkPolicySpec](): func(_ location, o values) values {
-		types := list{"Ingress"}
+	typeFor[networkingv1.NetworkPolicySpec](): func(_ valueLocation, o jsonObject) jsonObject {
+		types := jsonList{"Ingress"}
 		if egress, _ := o["egress"].([]any); len(egress) > 0 {
 			types = append(types, "Egress")
 		}
-		return values{"policyTypes": types}
+		return jsonObject{"policyTypes": types}
 	},
-	of[networkingv1.NetworkPolicyPort]():               constant(values{"protocol": "TCP"}),
-	of[networkingv1.IngressClassParametersReference](): constant(values{"scope": "Cluster"}),
+	typeFor[networkingv1.NetworkPolicyPort]():               constantDefaults(jsonObject{"protocol": "TCP"}),
+	typeFor[networkingv1.IngressClassParametersReference](): constantDefaults(jsonObject{"scope": "Cluster"}),
 
-	of[admissionv1.ValidatingWebhook]():             constant(webhook),
-	of[admissionv1.MutatingWebhook]():               constant(with(webhook, values{"reinvocationPolicy": "Never"})),
-	of[admissionv1.Rule]():                          constant(values{"scope": "*"}),
-	of[admissionv1.RuleWithOperations]():            constant(values{"scope": "*"}),
-	of[admissionv1.NamedRuleWithOperations]():       constant(values{"scope": "*"}),
-	of[admissionv1.ServiceReference]():              constant(values{"port": int64(443)}),
-	of[admissionv1.MatchResources]():                constant(values{"matchPolicy": "Equivalent", "namespaceSelector": values{}, "objectSelector": values{}}),
-	of[admissionv1.ValidatingAdmissionPolicySpec](): constant(values{"failurePolicy": "Fail"}),
-	of[admissionv1.MutatingAdmissionPolicySpec]():   constant(values{"failurePolicy": "Fail"}),
+	typeFor[admissionv1.ValidatingWebhook]():             constantDefaults(webhookDefaults),
+	typeFor[admissionv1.MutatingWebhook]():               constantDefaults(withFields(webhookDefaults, jsonObject{"reinvocationPolicy": "Never"})),
+	typeFor[admissionv1.Rule]():                          constantDefaults(jsonObject{"scope": "*"}),
+	typeFor[admissionv1.RuleWithOperations]():            constantDefaults(jsonObject{"scope": "*"}),
+	typeFor[admissionv1.NamedRuleWithOperations]():       constantDefaults(jsonObject{"scope": "*"}),
+	typeFor[admissionv1.ServiceReference]():              constantDefaults(jsonObject{"port": int64(443)}),
+	typeFor[admissionv1.MatchResources]():                constantDefaults(jsonObject{"matchPolicy": "Equivalent", "namespaceSelector": jsonObject{}, "objectSelector": jsonObject{}}),
+	typeFor[admissionv1.ValidatingAdmissionPolicySpec](): constantDefaults(jsonObject{"failurePolicy": "Fail"}),
+	typeFor[admissionv1.MutatingAdmissionPolicySpec]():   constantDefaults(jsonObject{"failurePolicy": "Fail"}),
 
-	of[schedulingv1.PriorityClass](): constant(values{"preemptionPolicy": "PreemptLowerPriority"}),
+	typeFor[schedulingv1.PriorityClass](): constantDefaults(jsonObject{"preemptionPolicy": "PreemptLowerPriority"}),
 
-	of[storagev1.StorageClass](): constant(values{"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", "allowVolumeExpansion": false}),
-	of[storagev1.CSIDriverSpec](): constant(values{"attachRequired": true, "podInfoOnMount": false, "storageCapacity": false,
-		"fsGroupPolicy": "ReadWriteOnceWithFSType", "volumeLifecycleModes": list{"Persistent"}, "requiresRepublish": false, "seLinuxMount": false,
+	typeFor[storagev1.StorageClass](): constantDefaults(jsonObject{"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", "allowVolumeExpansion": false}),
+	typeFor[storagev1.CSIDriverSpec](): constantDefaults(jsonObject{"attachRequired": true, "podInfoOnMount": false, "storageCapacity": false,
+		"fsGroupPolicy": "ReadWriteOnceWithFSType", "volumeLifecycleModes": jsonList{"Persistent"}, "requiresRepublish": false, "seLinuxMount": false,
 		"preventPodSchedulingIfMissing": false}),
 
-	of[discoveryv1.EndpointPort](): constant(values{"name": "", "protocol": "TCP"}),
+	typeFor[discoveryv1.EndpointPort](): constantDefaults(jsonObject{"name": "", "protocol": "TCP"}),
 
-	of[flowcontrolv1.FlowSchemaSpec]():                    constant(values{"matchingPrecedence": int64(1000)}),
-	of[flowcontrolv1.ExemptPriorityLevelConfiguration]():  constant(values{"nominalConcurrencyShares": int64(0), "lendablePercent": int64(0)}),
-	of[flowcontrolv1.LimitedPriorityLevelConfiguration](): constant(values{"nominalConcurrencyShares": int64(30), "lendablePercent": int64(0)}),
-	of[flowcontrolv1.QueuingConfiguration]():              constant(values{"handSize": int64(8), "queues": int64(64), "queueLengthLimit": int64(50)}),
+	typeFor[flowcontrolv1.FlowSchemaSpec]():                    constantDefaults(jsonObject{"matchingPrecedence": int64(1000)}),
+	typeFor[flowcontrolv1.ExemptPriorityLevelConfiguration]():  constantDefaults(jsonObject{"nominalConcurrencyShares": int64(0), "lendablePercent": int64(0)}),
+	typeFor[flowcontrolv1.LimitedPriorityLevelConfiguration](): constantDefaults(jsonObject{"nominalConcurrencyShares": int64(30), "lendablePercent": int64(0)}),
+	typeFor[flowcontrolv1.QueuingConfiguration]():              constantDefaults(jsonObject{"handSize": int64(8), "queues": int64(64), "queueLengthLimit": int64(50)}),
 
-	of[apiextensionsv1.CustomResourceDefinitionSpec](): constant(values{"conversion": values{"strategy": "None"}}),
-	of[apiextensionsv1.CustomResourceDefinitionNames](): func(_ location, o values) values {
+	typeFor[apiextensionsv1.CustomResourceDefinitionSpec](): constantDefaults(jsonObject{"conversion": jsonObject{"strategy": "None"}}),
+	typeFor[apiextensionsv1.CustomResourceDefinitionNames](): func(_ valueLocation, o jsonObject) jsonObject {
 		kind, _ := o["kind"].(string)
-		return values{"listKind": kind + "List", "singular": strings.ToLower(kind)}
+		return jsonObject{"listKind": kind + "List", "singular": strings.ToLower(kind)}
 	},
-	of[apiextensionsv1.ServiceReference](): constant(values{"port": int64(443)}),
+	typeFor[apiextensionsv1.ServiceReference](): constantDefaults(jsonObject{"port": int64(443)}),
 	// False is not a default of the API server but means the same.
-	of[apiextensionsv1.JSONSchemaProps]():                            constant(values{"x-kubernetes-preserve-unknown-fields": false}),
-	childType(childType(of[apiService](), "spec"), "service").Elem(): constant(values{"port": int64(443)}),
+	typeFor[apiextensionsv1.JSONSchemaProps]():                            constantDefaults(jsonObject{"x-kubernetes-preserve-unknown-fields": false}),
+	childType(childType(typeFor[apiService](), "spec"), "service").Elem(): constantDefaults(jsonObject{"port": int64(443)}),
 }
 
-// webhook are the defaults of both kinds of webhooks.
-var webhook = values{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "namespaceSelector": values{}, "objectSelector": values{},
+// webhookDefaults are the defaults of both kinds of webhooks.
+var webhookDefaults = jsonObject{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "namespaceSelector": jsonObject{}, "objectSelector": jsonObject{},
 	"timeoutSeconds": int64(10)}
 
-// scaleUp and scaleDown are the rules of an autoscaler that declares only a part of its behaviour.
+// scaleUpDefaults and scaleDownDefaults are the rules of an autoscaler that declares only a part of
+// its behaviour.
 var (
-	scaleUp = values{"stabilizationWindowSeconds": int64(0), "selectPolicy": "Max", "policies": list{
-		values{"type": "Pods", "value": int64(4), "periodSeconds": int64(15)}, values{"type": "Percent", "value": int64(100), "periodSeconds": int64(15)}}}
-	scaleDown = values{"selectPolicy": "Max", "policies": list{values{"type": "Percent", "value": int64(100), "periodSeconds": int64(15)}}}
+	scaleUpDefaults = jsonObject{"stabilizationWindowSeconds": int64(0), "selectPolicy": "Max", "policies": jsonList{
+		jsonObject{"type": "Pods", "value": int64(4), "periodSeconds": int64(15)}, jsonObject{"type": "Percent", "value": int64(100), "periodSeconds": int64(15)}}}
+	scaleDownDefaults = jsonObject{"selectPolicy": "Max", "policies": jsonList{jsonObject{"type": "Percent", "value": int64(100), "periodSeconds": int64(15)}}}
 )
 
-func with(m, more values) values {
-	out := values{}
+func withFields(m, more jsonObject) jsonObject {
+	out := jsonObject{}
 	for k, v := range m {
 		out[k] = v
 	}

@@ -6,28 +6,28 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// serviceFills are the defaults of the core kinds other than pods.
-var serviceFills = map[reflect.Type]fill{
-	of[v1.ServiceSpec](): service,
-	of[v1.ServicePort](): func(_ location, o values) values {
-		return values{"protocol": "TCP", "targetPort": o["port"]}
+// serviceDefaults are the defaults of the core kinds other than pods.
+var serviceDefaults = map[reflect.Type]defaultFunc{
+	typeFor[v1.ServiceSpec](): serviceSpecDefaults,
+	typeFor[v1.ServicePort](): func(_ valueLocation, o jsonObject) jsonObject {
+		return jsonObject{"protocol": "TCP", "targetPort": o["port"]}
 	},
-	of[v1.SessionAffinityConfig](): constant(values{"clientIP": values{}}),
-	of[v1.ClientIPConfig]():        constant(values{"timeoutSeconds": int64(10800)}),
-	of[v1.EndpointPort]():          constant(values{"protocol": "TCP"}),
+	typeFor[v1.SessionAffinityConfig](): constantDefaults(jsonObject{"clientIP": jsonObject{}}),
+	typeFor[v1.ClientIPConfig]():        constantDefaults(jsonObject{"timeoutSeconds": int64(10800)}),
+	typeFor[v1.EndpointPort]():          constantDefaults(jsonObject{"protocol": "TCP"}),
 
-	of[v1.Secret]():    constant(values{"type": "Opaque", "immutable": false}),
-	of[v1.ConfigMap](): constant(values{"immutable": false}),
+	typeFor[v1.Secret]():    constantDefaults(jsonObject{"type": "Opaque", "immutable": false}),
+	typeFor[v1.ConfigMap](): constantDefaults(jsonObject{"immutable": false}),
 	// This is not a default of the API server; readers of the field assume it.
-	of[v1.ServiceAccount](): constant(values{"automountServiceAccountToken": true}),
-	of[v1.Namespace]():      constant(values{"spec": values{"finalizers": list{"kubernetes"}}}),
-	of[v1.NamespaceSpec]():  constant(values{"finalizers": list{"kubernetes"}}),
+	typeFor[v1.ServiceAccount](): constantDefaults(jsonObject{"automountServiceAccountToken": true}),
+	typeFor[v1.Namespace]():      constantDefaults(jsonObject{"spec": jsonObject{"finalizers": jsonList{"kubernetes"}}}),
+	typeFor[v1.NamespaceSpec]():  constantDefaults(jsonObject{"finalizers": jsonList{"kubernetes"}}),
 }
 
-// service returns the defaults of a Service. The IP family depends on the cluster.
-func service(_ location, o values) values {
+// serviceSpecDefaults returns the defaults of a Service. The IP family depends on the cluster.
+func serviceSpecDefaults(_ valueLocation, o jsonObject) jsonObject {
 	kind, _ := o["type"].(string)
-	out := values{"type": "ClusterIP", "sessionAffinity": "None"}
+	out := jsonObject{"type": "ClusterIP", "sessionAffinity": "None"}
 	if ips, _ := o["externalIPs"].([]any); kind == "NodePort" || kind == "LoadBalancer" || len(ips) > 0 {
 		out["externalTrafficPolicy"] = "Cluster"
 	}
@@ -35,7 +35,7 @@ func service(_ location, o values) values {
 		out["allocateLoadBalancerNodePorts"] = true
 	}
 	if o["sessionAffinity"] == "ClientIP" {
-		out["sessionAffinityConfig"] = values{}
+		out["sessionAffinityConfig"] = jsonObject{}
 	}
 	if kind == "ExternalName" {
 		return out
@@ -50,54 +50,56 @@ func service(_ location, o values) values {
 		out["clusterIP"] = ips[0]
 	}
 	if ip != "" {
-		out["clusterIPs"] = list{ip}
+		out["clusterIPs"] = jsonList{ip}
 	}
 	return out
 }
 
-// completed are types whose existing maps the API server completes; they are compared in that form.
-var completed = map[reflect.Type]func(l location, object map[string]any) map[string]any{
-	of[v1.LimitRangeItem]():       limits,
-	of[v1.ResourceRequirements](): requests,
-	of[v1.Namespace](): func(_ location, o values) values {
+// completionsByType are types whose existing maps the API server completes; they are compared in
+// that form.
+var completionsByType = map[reflect.Type]func(l valueLocation, object map[string]any) map[string]any{
+	typeFor[v1.LimitRangeItem]():       completeLimitRangeItem,
+	typeFor[v1.ResourceRequirements](): completeRequests,
+	typeFor[v1.Namespace](): func(_ valueLocation, o jsonObject) jsonObject {
 		meta, _ := o["metadata"].(map[string]any)
 		labels, _ := meta["labels"].(map[string]any)
-		return with(o, values{"metadata": with(meta, values{"labels": with(labels, values{v1.LabelMetadataName: meta["name"]})})})
+		return withFields(o, jsonObject{"metadata": withFields(meta, jsonObject{"labels": withFields(labels, jsonObject{v1.LabelMetadataName: meta["name"]})})})
 	},
 }
 
-// complete returns an object as the API server completes it.
-func (l location) complete(object map[string]any) map[string]any {
-	if !l.meaning || l.typ == nil || object == nil {
+// completeDefaults returns an object as the API server completes it.
+func (l valueLocation) completeDefaults(object map[string]any) map[string]any {
+	if !l.ignoresNotation || l.goType == nil || object == nil {
 		return object
 	}
-	if f := completed[indirect(l.typ)]; f != nil {
+	if f := completionsByType[indirect(l.goType)]; f != nil {
 		return f(l, object)
 	}
 	return object
 }
 
-// limits completes an item of a LimitRange: each missing number follows from the declared ones.
-func limits(_ location, o values) values {
+// completeLimitRangeItem completes an item of a LimitRange: each missing number follows from the
+// declared ones.
+func completeLimitRangeItem(_ valueLocation, o jsonObject) jsonObject {
 	if o["type"] != "Container" {
 		return o
 	}
-	out := with(o, values{"default": merged(o, "default", "max")})
-	out["defaultRequest"] = merged(out, "defaultRequest", "default", "min")
+	out := withFields(o, jsonObject{"default": mergeMapFields(o, "default", "max")})
+	out["defaultRequest"] = mergeMapFields(out, "defaultRequest", "default", "min")
 	return out
 }
 
-// requests copies missing requests of a Pod from its limits. Pod templates are not changed.
-func requests(l location, o values) values {
+// completeRequests copies missing requests of a Pod from its limits. Pod templates are not changed.
+func completeRequests(l valueLocation, o jsonObject) jsonObject {
 	if l.kind != "Pod" || o["limits"] == nil {
 		return o
 	}
-	return with(o, values{"requests": merged(o, "requests", "limits")})
+	return withFields(o, jsonObject{"requests": mergeMapFields(o, "requests", "limits")})
 }
 
-// merged returns a map of an object with the additional keys of other maps.
-func merged(o values, fields ...string) values {
-	out := values{}
+// mergeMapFields returns a map of an object with the additional keys of other maps.
+func mergeMapFields(o jsonObject, fields ...string) jsonObject {
+	out := jsonObject{}
 	for _, field := range fields {
 		m, _ := o[field].(map[string]any)
 		for k, v := range m {

@@ -1,4 +1,4 @@
 package redact
 
-// Outputs is for tests outside of the package, which may import the printers.
-var Outputs = &outputs
+// PrintFields is for tests outside of the package, which may import the printers.
+var PrintFields = &printFields

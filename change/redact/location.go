@@ -10,34 +10,35 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// location is the position of a value in an object and the properties of that position.
-type location struct {
+// valueLocation is the position of a value in an object and the properties of that position.
+type valueLocation struct {
 	path string
 	// keys lead here from the innermost object with a kind; list items add none.
 	keys []string
-	// secret is set inside a Secret, builtin inside an object of Kubernetes' own APIs, and gardener
-	// inside an object of Gardener's.
-	secret, builtin, gardener bool
-	kind                      string
-	// named is set for the value of an item such as {name: DB_PASSWORD, value: …}, whose name is
-	// secret.
-	named bool
-	// commands are possible command lines before the arguments here.
-	commands [][]any
-	// below is the secrecy that the names of the enclosing objects imply.
-	below secretwords.Secrecy
-	// schema is set for a schema of values with a secret name.
-	schema bool
+	// isInSecret is set inside a Secret, builtin inside an object of Kubernetes' own APIs, and
+	// gardener inside an object of Gardener's.
+	isInSecret, isInBuiltinAPI, isInGardenerAPI bool
+	kind                                        string
+	// isNamedSecret is set for the value of an item such as {name: DB_PASSWORD, value: …}, whose
+	// name is secret.
+	isNamedSecret bool
+	// commandPrefixes are possible command lines before the arguments here.
+	commandPrefixes [][]any
+	// inheritedSecrecy is the secrecy that the names of the enclosing objects imply.
+	inheritedSecrecy secretwords.Secrecy
+	// isSecretSchema is set for a schema of values with a secret name.
+	isSecretSchema bool
 	// masking makes the replacements of secret values.
 	masking Masking
-	// meaning is set if equivalent notations are not a difference.
-	meaning bool
-	// typ is the declared Go type of the value here, if known. Only meaning needs it.
-	typ reflect.Type
+	// ignoresNotation is set if equivalent notations are not a difference.
+	ignoresNotation bool
+	// goType is the declared Go type of the value here, if known. Only meaning needs it.
+	goType reflect.Type
 }
 
-// enter marks the value here as an object of its own: the whole, or one in a List or a template.
-func (l location) enter(obj map[string]any) location {
+// enterObject marks the value here as an object of its own: the whole, or one in a List or a
+// template.
+func (l valueLocation) enterObject(obj map[string]any) valueLocation {
 	kind, _ := obj["kind"].(string)
 	apiVersion, _ := obj["apiVersion"].(string)
 	_, hasData := obj["data"].(map[string]any)
@@ -46,17 +47,17 @@ func (l location) enter(obj map[string]any) location {
 	case l.kind == "SecretList" && len(l.keys) == 1 && l.keys[0] == "items",
 		// items of a list need not declare their kind
 		apiVersion == "" && isSecret(obj) && (hasData || hasText):
-		l.keys, l.kind, l.below, l.secret = nil, "Secret", secretwords.NotSecret, true
+		l.keys, l.kind, l.inheritedSecrecy, l.isInSecret = nil, "Secret", secretwords.NotSecret, true
 		return l
 	case kind == "" || apiVersion == "", l.path != "" && isReference(obj):
 		return l
 	}
-	l.keys, l.kind, l.below = nil, kind, secretwords.NotSecret
-	l.secret = l.secret || isSecret(obj)
-	l.builtin = isBuiltin(apiVersion)
-	l.gardener = change.Ref{APIVersion: apiVersion}.IsGardener()
-	if l.meaning {
-		l.typ = typeOf(apiVersion, kind)
+	l.keys, l.kind, l.inheritedSecrecy = nil, kind, secretwords.NotSecret
+	l.isInSecret = l.isInSecret || isSecret(obj)
+	l.isInBuiltinAPI = isBuiltin(apiVersion)
+	l.isInGardenerAPI = change.Ref{APIVersion: apiVersion}.IsGardener()
+	if l.ignoresNotation {
+		l.goType = apiTypeOf(apiVersion, kind)
 	}
 	return l
 }
@@ -79,51 +80,51 @@ func isBuiltin(apiVersion string) bool {
 	return group != "apiextensions.k8s.io" && (!strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"))
 }
 
-func (l location) child(key string, containers ...map[string]any) location {
-	l.path = join(l.path, key)
-	parent, inSchema := l.last(), l.schema
-	l.schema = false
+func (l valueLocation) child(key string, containers ...map[string]any) valueLocation {
+	l.path = joinPath(l.path, key)
+	parent, inSchema := l.lastKey(), l.isSecretSchema
+	l.isSecretSchema = false
 	switch {
-	case secretwords.IsSecret(key) && every(key, containers, isSelector):
-		l.below = secretwords.NotSecret
-	case parent == "properties" && every(key, containers, isSchema):
-		l.schema = secretwords.IsSecret(key)
-	case key == "key" && parent == "tls" && every(key, containers, isPrivate) && !slices.ContainsFunc(containers, func(m map[string]any) bool { return m["name"] != nil }),
-		(key == "data" || key == "stringData") && strings.HasSuffix(l.kind, "Secret") && (len(l.keys) == 0 || parent == "template") && !l.secret,
-		strings.EqualFold(key, "key") && strings.HasPrefix(strings.ToLower(parent), "jwt") && every(key, containers, isPrivate),
+	case secretwords.IsSecret(key) && isEveryValue(key, containers, isSelector):
+		l.inheritedSecrecy = secretwords.NotSecret
+	case parent == "properties" && isEveryValue(key, containers, isSchema):
+		l.isSecretSchema = secretwords.IsSecret(key)
+	case key == "key" && parent == "tls" && isEveryValue(key, containers, isPrivateKeyText) && !slices.ContainsFunc(containers, func(m map[string]any) bool { return m["name"] != nil }),
+		(key == "data" || key == "stringData") && strings.HasSuffix(l.kind, "Secret") && (len(l.keys) == 0 || parent == "template") && !l.isInSecret,
+		strings.EqualFold(key, "key") && strings.HasPrefix(strings.ToLower(parent), "jwt") && isEveryValue(key, containers, isPrivateKeyText),
 		key == "api_url" && slices.Contains(l.keys, "slack_configs"),
-		inSchema && slices.Contains(examples, key), slices.ContainsFunc(containers, func(m map[string]any) bool { return isContent(key, m) }):
-		l.below = secretwords.AlwaysSecret
+		inSchema && slices.Contains(schemaValueFields, key), slices.ContainsFunc(containers, func(m map[string]any) bool { return isContent(key, m) }):
+		l.inheritedSecrecy = secretwords.AlwaysSecret
 	default:
-		l.below = below(l.below, key, parent, slices.Contains(l.keys, "auths"))
+		l.inheritedSecrecy = childSecrecy(l.inheritedSecrecy, key, parent, slices.Contains(l.keys, "auths"))
 	}
 	l.keys = append(slices.Clip(l.keys), key)
-	l.named = false
-	l.typ = childType(l.typ, key)
-	l.commands = nil
+	l.isNamedSecret = false
+	l.goType = childType(l.goType, key)
+	l.commandPrefixes = nil
 	for _, m := range containers {
 		if command, ok := m["command"].([]any); ok && key == "args" {
-			l.commands = append(l.commands, command)
+			l.commandPrefixes = append(l.commandPrefixes, command)
 		}
-		l.named = l.named || namedBeside(key, m)
+		l.isNamedSecret = l.isNamedSecret || isNamedBySibling(key, m)
 	}
 	return l
 }
 
-func (l location) item(suffix string) location {
+func (l valueLocation) enterItem(suffix string) valueLocation {
 	l.path += suffix
-	l.typ = itemType(l.typ)
+	l.goType = itemType(l.goType)
 	return l
 }
 
-func (l location) last() string {
+func (l valueLocation) lastKey() string {
 	if len(l.keys) == 0 {
 		return ""
 	}
 	return l.keys[len(l.keys)-1]
 }
 
-func join(path, key string) string {
+func joinPath(path, key string) string {
 	if strings.ContainsAny(key, "./ []") {
 		return path + "[" + key + "]"
 	}
@@ -133,9 +134,10 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// emptyIsAbsent are fields of Kubernetes' own APIs that mean the same when empty and when absent.
-// In other fields the difference counts: emptyDir {}, namespaceSelector {}, subresources.status {}.
-var emptyIsAbsent = map[string]bool{
+// emptyEqualsAbsentFields are fields of Kubernetes' own APIs that mean the same when empty and when
+// absent. In other fields the difference counts: emptyDir {}, namespaceSelector {},
+// subresources.status {}.
+var emptyEqualsAbsentFields = map[string]bool{
 	"labels": true, "annotations": true, "finalizers": true, "ownerReferences": true, "data": true, "binaryData": true,
 	"stringData": true, "securityContext": true, "nodeSelector": true, "tolerations": true, "affinity": true,
 	"resources": true, "limits": true, "requests": true, "args": true, "command": true, "env": true, "envFrom": true,
@@ -145,37 +147,37 @@ var emptyIsAbsent = map[string]bool{
 }
 
 // isEmpty reports whether a value is null, or an empty map or list without a meaning of its own.
-func (l location) isEmpty(v any) bool {
-	if v != nil && l.typ != nil && (l.builtin || l.kind == "CustomResourceDefinition") {
-		return isZero(l.typ, v)
+func (l valueLocation) isEmpty(v any) bool {
+	if v != nil && l.goType != nil && (l.isInBuiltinAPI || l.kind == "CustomResourceDefinition") {
+		return isZero(l.goType, v)
 	}
 	switch x := v.(type) {
 	case nil:
 		return true
 	case map[string]any:
-		return len(x) == 0 && l.emptyMeansNothing()
+		return len(x) == 0 && l.emptyEqualsAbsent()
 	case []any:
-		return len(x) == 0 && l.emptyMeansNothing()
+		return len(x) == 0 && l.emptyEqualsAbsent()
 	}
 	return false
 }
 
-func (l location) emptyMeansNothing() bool {
+func (l valueLocation) emptyEqualsAbsent() bool {
 	if len(l.keys) == 2 && l.keys[0] == "metadata" {
 		return true
 	}
-	return l.builtin && emptyIsAbsent[l.last()]
+	return l.isInBuiltinAPI && emptyEqualsAbsentFields[l.lastKey()]
 }
 
-// sameScalar compares values that are not both maps or both lists.
-func (l location) sameScalar(a, b any) bool {
+// equalScalars compares values that are not both maps or both lists.
+func (l valueLocation) equalScalars(a, b any) bool {
 	if x, ok := jsonvalue.Number(a); ok {
 		if y, ok := jsonvalue.Number(b); ok {
 			return x.Cmp(y) == 0
 		}
 	}
-	if l.typ != nil {
-		if same, known := sameOfType(indirect(l.typ), a, b); known {
+	if l.goType != nil {
+		if same, known := equalByType(indirect(l.goType), a, b); known {
 			return same
 		}
 	}
@@ -189,10 +191,10 @@ func (l location) sameScalar(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// quantities are fields whose values, or nested values, are quantities.
-var quantities = []string{"requests", "limits", "hard", "capacity", "allocatable", "minAllowed", "maxAllowed",
+// quantityFields are fields whose values, or nested values, are quantities.
+var quantityFields = []string{"requests", "limits", "hard", "capacity", "allocatable", "minAllowed", "maxAllowed",
 	"defaultRequest", "podFixed", "storage", "sizeLimit", "divisor"}
 
-func (l location) isQuantity() bool {
-	return slices.Contains(quantities, l.last()) || len(l.keys) > 1 && slices.Contains(quantities, l.keys[len(l.keys)-2])
+func (l valueLocation) isQuantity() bool {
+	return slices.Contains(quantityFields, l.lastKey()) || len(l.keys) > 1 && slices.Contains(quantityFields, l.keys[len(l.keys)-2])
 }

@@ -30,8 +30,8 @@ func NewMasking(key []byte) Masking {
 // hashLength is the length of hashes in characters: long enough to avoid collisions in one diff.
 const hashLength = 10
 
-// hash returns the hash of a value, or "" without a key or a value.
-func (m Masking) hash(v any) string {
+// hashValue returns the hash of a value, or "" without a key or a value.
+func (m Masking) hashValue(v any) string {
 	if len(m.key) == 0 || v == nil {
 		return ""
 	}
@@ -48,9 +48,9 @@ func (m Masking) hash(v any) string {
 	return hex.EncodeToString(mac.Sum(nil))[:hashLength]
 }
 
-// mask returns the replacement of a secret value inside a shown one.
-func (m Masking) mask(v any) string {
-	if hash := m.hash(v); hash != "" {
+// replacementFor returns the replacement of a secret value inside a shown one.
+func (m Masking) replacementFor(v any) string {
+	if hash := m.hashValue(v); hash != "" {
 		return strings.TrimSuffix(Mask, ")") + " " + hash + ")"
 	}
 	return Mask
@@ -62,9 +62,9 @@ func isMask(v any) bool {
 	return ok && (text == Mask || strings.HasPrefix(text, strings.TrimSuffix(Mask, ")")+" ") && len(text) == len(Mask)+1+hashLength)
 }
 
-// decoded returns the decoded value of a key of a Secret, so that the same value elsewhere has the
-// same hash.
-func decoded(v any) any {
+// decodeSecretValue returns the decoded value of a key of a Secret, so that the same value
+// elsewhere has the same hash.
+func decodeSecretValue(v any) any {
 	if text, ok := v.(string); ok {
 		if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
 			return string(raw)
@@ -75,6 +75,6 @@ func decoded(v any) any {
 
 // isEncrypted reports whether a value is encrypted by SOPS.
 func isEncrypted(v any) bool {
-	text, ok := decoded(v).(string)
+	text, ok := decodeSecretValue(v).(string)
 	return ok && strings.HasPrefix(text, "ENC[") && strings.HasSuffix(text, "]")
 }

@@ -150,10 +150,10 @@ var secretTexts = map[string]struct{ text, visible string }{
 	"YAML merge":             {"x: &x {password: hunter2}\ny: {<<: *x, b: shown}\n", "shown"},
 	"JSON escape":            {`{"pass\u0077ord": "hunter2", "b": "shown"}`, "shown"},
 	"base64 of a text":       {base64.StdEncoding.EncodeToString([]byte("host: a\npassword: hunter2\nthis: is long enough\n")), ""},
-	"base64 in lines":        {"a: |\n  " + wrapped(base64.StdEncoding.EncodeToString([]byte("host: a\npassword: hunter2\nthis: is long enough for two lines of base64\n")), 40, "\n  ") + "\nb: shown\n", "shown"},
+	"base64 in lines":        {"a: |\n  " + wrapLines(base64.StdEncoding.EncodeToString([]byte("host: a\npassword: hunter2\nthis: is long enough for two lines of base64\n")), 40, "\n  ") + "\nb: shown\n", "shown"},
 }
 
-func wrapped(text string, width int, with string) string {
+func wrapLines(text string, width int, with string) string {
 	var out []string
 	for len(text) > width {
 		out, text = append(out, text[:width]), text[width:]
@@ -161,7 +161,7 @@ func wrapped(text string, width int, with string) string {
 	return strings.Join(append(out, text), with)
 }
 
-func TestSecretsInTextsOfPeople(t *testing.T) {
+func TestSecretsInHandwrittenTexts(t *testing.T) {
 	for name, c := range secretTexts {
 		t.Run(name, func(t *testing.T) {
 			got := NewMasking([]byte("key")).Text(c.text)
@@ -203,8 +203,9 @@ func decodedParts(text string) string {
 	return out.String()
 }
 
-// TestOrdinaryTextsStay checks that ordinary texts do not change, even next to secret-like names.
-func TestOrdinaryTextsStay(t *testing.T) {
+// TestOrdinaryTextsAreNotMasked checks that ordinary texts do not change, even next to secret-like
+// names.
+func TestOrdinaryTextsAreNotMasked(t *testing.T) {
 	for _, text := range []string{
 		"registry.example.com:5000/team/secret-operator:v1.2.3", "registry.k8s.io/pause@sha256:0123456789012345678901234567890123456789012345678901234567890123",
 		"checksum/config: 0123456789012345678901234567890123456789012345678901234567890123", "sha256:0123456789012345678901234567890123456789012345678901234567890123",

@@ -8,8 +8,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestMeaning: an equivalent notation is not a difference to a reviewer, but Compare reports it.
-func TestMeaning(t *testing.T) {
+// TestCompareMeaning: an equivalent notation is not a difference to a reviewer, but Compare reports
+// it.
+func TestCompareMeaning(t *testing.T) {
 	role := func(rules string) string {
 		return "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}, rules: " + rules + "}"
 	}
@@ -33,7 +34,7 @@ func TestMeaning(t *testing.T) {
 		"ports of a service": {"{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{name: a, port: 1}, {name: b, port: 2, targetPort: 2}]}}",
 			"{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {type: ClusterIP, ports: [{name: b, port: 2, protocol: TCP}, {name: a, port: 1, targetPort: 1}]}}", nil},
 		"pools of a shoot":        {shootList("[{name: a}, {name: b}]"), shootList("[{name: b}, {name: a}]"), nil},
-		"lists of others":         {widget("{rules: [{name: a}, {name: b}]}"), widget("{rules: [{name: b}, {name: a}]}"), []string{"spec.rules (order)"}},
+		"lists of others":         {widgetManifest("{rules: [{name: a}, {name: b}]}"), widgetManifest("{rules: [{name: b}, {name: a}]}"), []string{"spec.rules (order)"}},
 		"pull policy of a tag":    {deployment("{containers: [{name: a, image: 'x:1'}]}"), deployment("{containers: [{name: a, image: 'x:1', imagePullPolicy: IfNotPresent}]}"), nil},
 		"pull policy of a digest": {deployment("{containers: [{name: a, image: 'r:5000/x@sha256:1'}]}"), deployment("{containers: [{name: a, image: 'r:5000/x@sha256:1', imagePullPolicy: IfNotPresent}]}"), nil},
 		"pull policy without tag": {deployment("{containers: [{name: a, image: 'r:5000/x'}]}"), deployment("{containers: [{name: a, image: 'r:5000/x', imagePullPolicy: Always}]}"), nil},
@@ -42,7 +43,7 @@ func TestMeaning(t *testing.T) {
 		"another period":          {deployment("{containers: [{name: a, livenessProbe: {httpGet: {port: 1}}}]}"), deployment("{containers: [{name: a, livenessProbe: {periodSeconds: 5, httpGet: {port: 1}}}]}"), []string{"spec.template.spec.containers[name=a].livenessProbe.periodSeconds"}},
 		"a default changed":       {deployment("{restartPolicy: Always}"), deployment("{restartPolicy: Never}"), []string{"spec.template.spec.restartPolicy"}},
 		"replicas have none":      {"{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {}}", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: {replicas: 1}}", []string{"spec.replicas"}},
-		"not in other APIs":       {widget("{restartPolicy: Always}"), widget("{}"), []string{"spec.restartPolicy"}},
+		"not in other APIs":       {widgetManifest("{restartPolicy: Always}"), widgetManifest("{}"), []string{"spec.restartPolicy"}},
 		"definition": {"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: w}, spec: {names: {kind: Widget}, versions: [{name: v1}, {name: v2}]}}",
 			"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: w}, spec: {conversion: {strategy: None}, names: {kind: Widget, listKind: WidgetList, singular: widget}, versions: [{name: v1}, {name: v2}]}}", nil},
 		"another conversion": {"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: w}, spec: {names: {kind: Widget}}}",
@@ -76,8 +77,8 @@ func TestMeaning(t *testing.T) {
 				}
 				return out
 			}
-			assert.Equal(t, c.want, paths(Masking{}.Meaning(old.Object, new.Object)))
-			assert.Len(t, Masking{}.Meaning(new.Object, old.Object), len(c.want), "as many the other way round")
+			assert.Equal(t, c.want, paths(Masking{}.CompareMeaning(old.Object, new.Object)))
+			assert.Len(t, Masking{}.CompareMeaning(new.Object, old.Object), len(c.want), "as many the other way round")
 			assert.NotEmpty(t, Compare(old.Object, new.Object), "to a cluster it is a difference")
 		})
 	}

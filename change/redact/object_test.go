@@ -10,9 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// outputs prints fields in all formats of a plan. The printers import this package, so
+// printFields prints fields in all formats of a plan. The printers import this package, so
 // printed_test.go sets it.
-var outputs func(testing.TB, []change.Field) string
+var printFields func(testing.TB, []change.Field) string
 
 // object reads YAML as the API machinery decodes it.
 func object(t testing.TB, text string) *unstructured.Unstructured {

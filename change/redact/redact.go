@@ -43,29 +43,29 @@ func stringDataToData(obj map[string]any) {
 	delete(obj, "stringData")
 }
 
-// Conceal hides the values of a field that was not found by Compare, if they are secret. obj is the
-// object and keys lead to the field.
-func Conceal(obj map[string]any, keys []string, f change.Field) change.Field {
-	at := location{}.enter(obj)
+// ConcealField hides the values of a field that was not found by Compare, if they are secret. obj
+// is the object and keys lead to the field.
+func ConcealField(obj map[string]any, keys []string, f change.Field) change.Field {
+	at := valueLocation{}.enterObject(obj)
 	for _, k := range keys {
 		at = at.child(k, obj)
 		obj, _ = obj[k].(map[string]any)
-		at = at.enter(obj)
+		at = at.enterObject(obj)
 	}
-	if slices.Contains(keys, lastApplied) {
-		at.named = true
+	if slices.Contains(keys, lastAppliedAnnotation) {
+		at.isNamedSecret = true
 	}
-	out := at.field(f.Old, f.New)
+	out := at.redactedField(f.Old, f.New)
 	out.Path, out.Manager = f.Path, f.Manager
 	return out
 }
 
-// field returns a difference at a location without hidden values.
-func (l location) field(old, new any) change.Field {
+// redactedField returns a difference at a location without hidden values.
+func (l valueLocation) redactedField(old, new any) change.Field {
 	f := change.Field{Path: l.path}
-	if !l.sealed() {
-		f.Old, f.New = l.mask(old), l.mask(new)
-		if !reflect.DeepEqual(f.Old, f.New) && !(maskOrNothing(f.Old) && maskOrNothing(f.New)) {
+	if !l.isSealed() {
+		f.Old, f.New = l.maskValue(old), l.maskValue(new)
+		if !reflect.DeepEqual(f.Old, f.New) && !(isMaskOrNil(f.Old) && isMaskOrNil(f.New)) {
 			return f
 		}
 	}
@@ -73,29 +73,32 @@ func (l location) field(old, new any) change.Field {
 	if f.Encrypted = isEncrypted(old) || isEncrypted(new); f.Encrypted {
 		return f // the ciphertext is public; its hash would look like that of the value
 	}
-	if l.secret {
-		old, new = decoded(old), decoded(new)
+	if l.isInSecret {
+		old, new = decodeSecretValue(old), decodeSecretValue(new)
 	}
-	f.OldHash, f.NewHash = l.masking.hash(old), l.masking.hash(new)
+	f.OldHash, f.NewHash = l.masking.hashValue(old), l.masking.hashValue(new)
 	return f
 }
 
-func maskOrNothing(v any) bool { return v == nil || isMask(v) }
+func isMaskOrNil(v any) bool { return v == nil || isMask(v) }
 
-// keyByKey reports whether a map that is added or removed as a whole is reported by its keys.
-func (l location) keyByKey() bool { return l.secret && len(l.keys) == 1 && l.keys[0] != "metadata" }
-
-// sealed reports whether a value is hidden completely, with its structure.
-func (l location) sealed() bool {
-	if l.named || l.kind == "ShootState" && len(l.keys) > 1 && l.keys[0] == "spec" {
-		return true // the state of extensions and the secrets of a shoot
-	}
-	return l.secret && len(l.keys) > 1 && !visibleInSecret(l.keys)
+// isComparedByKey reports whether a map that is added or removed as a whole is reported by its
+// keys.
+func (l valueLocation) isComparedByKey() bool {
+	return l.isInSecret && len(l.keys) == 1 && l.keys[0] != "metadata"
 }
 
-// visibleInSecret reports whether a field of a Secret never has a secret value. All other fields
+// isSealed reports whether a value is hidden completely, with its structure.
+func (l valueLocation) isSealed() bool {
+	if l.isNamedSecret || l.kind == "ShootState" && len(l.keys) > 1 && l.keys[0] == "spec" {
+		return true // the state of extensions and the secrets of a shoot
+	}
+	return l.isInSecret && len(l.keys) > 1 && !isVisibleInSecret(l.keys)
+}
+
+// isVisibleInSecret reports whether a field of a Secret never has a secret value. All other fields
 // may have one by mistake.
-func visibleInSecret(keys []string) bool {
+func isVisibleInSecret(keys []string) bool {
 	switch keys[0] {
 	case "apiVersion", "kind", "type", "immutable":
 		return true
@@ -104,18 +107,18 @@ func visibleInSecret(keys []string) bool {
 			return true
 		}
 		if keys[1] == "annotations" {
-			return len(keys) == 2 || harmlessAnnotation(keys[2])
+			return len(keys) == 2 || isHarmlessAnnotation(keys[2])
 		}
 		return slices.Contains([]string{"name", "namespace", "labels", "finalizers", "ownerReferences"}, keys[1])
 	}
 	return false
 }
 
-// harmlessAnnotation reports whether an annotation is one of Kubernetes, Gardener or Helm, whose
+// isHarmlessAnnotation reports whether an annotation is one of Kubernetes, Gardener or Helm, whose
 // values are not secret. Tools copy secret values into other annotations.
-func harmlessAnnotation(key string) bool {
+func isHarmlessAnnotation(key string) bool {
 	domain, _, found := strings.Cut(key, "/")
-	if !found || key == lastApplied {
+	if !found || key == lastAppliedAnnotation {
 		return false
 	}
 	for _, d := range []string{"gardener.cloud", "kubernetes.io", "k8s.io", "helm.sh", "pergola.dev"} {
@@ -126,41 +129,41 @@ func harmlessAnnotation(key string) bool {
 	return false
 }
 
-// mask returns a copy of a value with all secrets replaced.
-func (l location) mask(v any) any {
+// maskValue returns a copy of a value with all secrets replaced.
+func (l valueLocation) maskValue(v any) any {
 	if v == nil {
 		return nil
 	}
-	if l.sealed() {
-		return l.masked(v)
+	if l.isSealed() {
+		return l.maskScalar(v)
 	}
 	switch x := v.(type) {
 	case map[string]any:
-		l = l.enter(x)
+		l = l.enterObject(x)
 		out := make(map[string]any, len(x))
 		for k, inner := range x {
-			if k != lastApplied {
-				out[k] = l.child(k, x).mask(inner)
+			if k != lastAppliedAnnotation {
+				out[k] = l.child(k, x).maskValue(inner)
 			}
 		}
 		return out
 	case []any:
 		out := make([]any, len(x))
-		commands := l.commands
-		l.commands = nil
+		commands := l.commandPrefixes
+		l.commandPrefixes = nil
 		for i, inner := range x {
-			out[i] = l.mask(inner)
-			if text, ok := l.masking.argument(x, i); ok {
+			out[i] = l.maskValue(inner)
+			if text, ok := l.masking.maskArgument(x, i); ok {
 				out[i] = text
 			}
 			if out[i] != "" && isArgumentOf(commands, x, i) {
-				out[i] = l.masked(inner)
+				out[i] = l.maskScalar(inner)
 			}
 		}
 		return out
 	}
 	if l.isSecretScalar(v) {
-		return l.masked(v)
+		return l.maskScalar(v)
 	}
 	if text, ok := v.(string); ok {
 		return l.masking.Text(text)
@@ -168,33 +171,33 @@ func (l location) mask(v any) any {
 	return v
 }
 
-// masked returns the replacement of a value at this location.
-func (l location) masked(v any) string {
-	if l.secret {
-		v = decoded(v)
+// maskScalar returns the replacement of a value at this location.
+func (l valueLocation) maskScalar(v any) string {
+	if l.isInSecret {
+		v = decodeSecretValue(v)
 	}
-	return l.masking.mask(v)
+	return l.masking.replacementFor(v)
 }
 
-func (l location) isSecretScalar(v any) bool {
-	if l.secret && len(l.keys) > 0 && !visibleInSecret(l.keys) {
+func (l valueLocation) isSecretScalar(v any) bool {
+	if l.isInSecret && len(l.keys) > 0 && !isVisibleInSecret(l.keys) {
 		return true
 	}
 	text, isText := v.(string)
 	if _, is := v.(bool); is || isText && text == "" {
 		return false
 	}
-	if l.kind == encryptionKeys && l.last() == "secret" || isChecksum(l.last(), text) {
+	if l.kind == encryptionConfigKind && l.lastKey() == "secret" || isChecksum(l.lastKey(), text) {
 		return true
 	}
-	return l.below != secretwords.NotSecret && !l.isPlain(v) || isText && isAuth(l.keys, text)
+	return l.inheritedSecrecy != secretwords.NotSecret && !l.isNotSecret(v) || isText && isAuth(l.keys, text)
 }
 
 // isChecksum reports whether a field is the plain checksum of a Secret, as in pod templates. A
 // short value could be found by trying.
 func isChecksum(name, text string) bool {
 	name = strings.ToLower(name)
-	return strings.Contains(name, "checksum") && strings.Contains(name, "secret") && checksum.MatchString(text)
+	return strings.Contains(name, "checksum") && strings.Contains(name, "secret") && checksumPattern.MatchString(text)
 }
 
 // isArgumentOf is like isArgument, but the program may be in a separate list.
@@ -207,14 +210,14 @@ func isArgumentOf(commands [][]any, args []any, i int) bool {
 // isArgument reports whether an argument is secret because of the previous one or the program.
 func isArgument(args []any, i int) bool {
 	text, isText := args[i].(string)
-	if isText && variable.MatchString(text) {
+	if isText && variablePattern.MatchString(text) {
 		return false
 	}
 	runs := slices.ContainsFunc(args, func(arg any) bool {
 		program, ok := arg.(string)
-		return ok && !strings.HasPrefix(program, "-") && client.MatchString(program)
+		return ok && !strings.HasPrefix(program, "-") && passwordClientPattern.MatchString(program)
 	})
-	if isText && (shortFlag.MatchString(text) && !numbers.MatchString(text[2:]) && !flagInWords.MatchString(text) || runs && len(text) > 2 && strings.HasPrefix(text, "-p")) {
+	if isText && (passwordFlagPattern.MatchString(text) && !numbersPattern.MatchString(text[2:]) && !longSingleDashFlag.MatchString(text) || runs && len(text) > 2 && strings.HasPrefix(text, "-p")) {
 		return true
 	}
 	if i == 0 {
@@ -225,9 +228,9 @@ func isArgument(args []any, i int) bool {
 	case "-u", "--user", "--proxy-user":
 		return strings.Contains(text, ":") && !isUserAndGroup(text)
 	case "-p":
-		return runs || logsIn(args)
+		return runs || isLoginCommand(args)
 	case "-w":
-		return slices.ContainsFunc(args[:i], func(arg any) bool { program, ok := arg.(string); return ok && ldap.MatchString(program) })
+		return slices.ContainsFunc(args[:i], func(arg any) bool { program, ok := arg.(string); return ok && ldapProgramPattern.MatchString(program) })
 	case "-a":
 		return slices.ContainsFunc(args, func(arg any) bool { program, ok := arg.(string); return ok && strings.HasSuffix(program, "redis-cli") })
 	}
@@ -235,36 +238,36 @@ func isArgument(args []any, i int) bool {
 }
 
 var (
-	ldap = regexp.MustCompile(`^(?:.*/)?ldap[a-z]+$`)
-	// flagInWords matches long flags with a single dash: -plugin_dir, -promscrape.config.
-	flagInWords = regexp.MustCompile(`^-p[a-z]+(?:[_.][a-zA-Z]+)+$`)
+	ldapProgramPattern = regexp.MustCompile(`^(?:.*/)?ldap[a-z]+$`)
+	// longSingleDashFlag matches long flags with a single dash: -plugin_dir, -promscrape.config.
+	longSingleDashFlag = regexp.MustCompile(`^-p[a-z]+(?:[_.][a-zA-Z]+)+$`)
 )
 
-// logsIn reports whether arguments run a login command such as docker login.
-func logsIn(args []any) bool {
-	isLogin := func(arg any) bool { program, ok := arg.(string); return ok && login.MatchString(program) }
+// isLoginCommand reports whether arguments run a login command such as docker login.
+func isLoginCommand(args []any) bool {
+	isLogin := func(arg any) bool { program, ok := arg.(string); return ok && loginProgramPattern.MatchString(program) }
 	return slices.ContainsFunc(args, isLogin) && slices.Contains(args, any("login"))
 }
 
-// setsAll matches the name in a list item such as --name=value; the rest is the value.
-var setsAll = regexp.MustCompile(`^(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*=`)
+// assignmentPrefix matches the name in a list item such as --name=value; the rest is the value.
+var assignmentPrefix = regexp.MustCompile(`^(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*=`)
 
-// argument masks a list item such as --password=a b or DB_PASSWORD=a b. After -c there is a
+// maskArgument masks a list item such as --password=a b or DB_PASSWORD=a b. After -c there is a
 // command.
-func (m Masking) argument(list []any, i int) (string, bool) {
+func (m Masking) maskArgument(list []any, i int) (string, bool) {
 	text, ok := list[i].(string)
 	if !ok || i > 0 && list[i-1] == "-c" {
 		return text, false
 	}
-	set := setsAll.FindString(text)
+	set := assignmentPrefix.FindString(text)
 	if set == "" {
 		return text, false
 	}
 	name, value := strings.Trim(set, "-="), text[len(set):]
-	if value == "" || !secretwords.IsSecret(name) || isPath(name, value) || saysNothing(name, value) || maskAt(value) > 0 {
+	if value == "" || !secretwords.IsSecret(name) || isPath(name, value) || hasNoSecretContent(name, value) || maskLength(value) > 0 {
 		return text, false
 	}
-	return set + m.mask(value), true
+	return set + m.replacementFor(value), true
 }
 
 // isSecretFlag reports whether a flag's value is a secret in the next argument.

@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-func TestSecretsTellTheirKeysOnly(t *testing.T) {
+func TestSecretsShowOnlyKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		old, new string
 		want     []change.Field
@@ -40,13 +40,13 @@ func TestSecretsTellTheirKeysOnly(t *testing.T) {
 		for _, kind := range []string{"Secret", "secret", "InternalSecret"} {
 			t.Run(name+" of "+kind, func(t *testing.T) {
 				head := "apiVersion: v1\nkind: " + kind + "\n"
-				assert.Equal(t, c.want, Compare(object(t, head+orNothing(c.old)).Object, object(t, head+orNothing(c.new)).Object))
+				assert.Equal(t, c.want, Compare(object(t, head+orEmptyObject(c.old)).Object, object(t, head+orEmptyObject(c.new)).Object))
 			})
 		}
 	}
 }
 
-func orNothing(s string) string {
+func orEmptyObject(s string) string {
 	if s == "{}" {
 		return ""
 	}
@@ -81,16 +81,16 @@ func TestSecretValuesOutsideOfSecrets(t *testing.T) {
 		"kubectl's copy":          {`{template: {metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: hunter2}}}, a: shown}`, "shown"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := object(t, widget(c.value))
+			o := object(t, widgetManifest(c.value))
 			o.SetLabels(map[string]string{"l": "1"})
 			for _, fields := range [][]change.Field{
 				Compare(nil, o.Object),
-				Compare(object(t, widget("{}")).Object, o.Object),
-				Compare(object(t, widget(`{password: a, rest: b}`)).Object, o.Object),
+				Compare(object(t, widgetManifest("{}")).Object, o.Object),
+				Compare(object(t, widgetManifest(`{password: a, rest: b}`)).Object, o.Object),
 			} {
 				raw, err := json.Marshal(fields)
 				require.NoError(t, err)
-				text := string(raw) + outputs(t, fields)
+				text := string(raw) + printFields(t, fields)
 				assert.NotContains(t, text, "hunter2")
 				assert.NotContains(t, text, encoded)
 				assert.NotContains(t, text, "1234567890123")
@@ -100,7 +100,7 @@ func TestSecretValuesOutsideOfSecrets(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSecretStaysReadable(t *testing.T) {
+func TestNonSecretsStayReadable(t *testing.T) {
 	for _, text := range []string{
 		"registry.k8s.io/pause:3.10", "--kubeconfig=/var/run/secrets/kubeconfig", "--token-auth-file=/etc/tokens", "a: b",
 		"https://example.com/a@b", "secretName: tls", "key: value",
@@ -112,18 +112,18 @@ func TestWhatIsNoSecretStaysReadable(t *testing.T) {
 	o := object(t, pod(`{automountServiceAccountToken: false, volumes: [{name: kubeconfig, secret: {secretName: generic-token}}],
   containers: [{name: c, env: [{name: TOKEN, valueFrom: {secretKeyRef: {name: s, key: k}}}], args: [--kubeconfig=/a/b]}]}`))
 	fields := Compare(object(t, pod("{}")).Object, o.Object)
-	text := outputs(t, fields)
+	text := printFields(t, fields)
 	assert.NotContains(t, text, "(hidden")
 	for _, want := range []string{"generic-token", "secretKeyRef", "/a/b"} {
 		assert.Contains(t, text, want)
 	}
 	assert.Equal(t, []change.Field{{Path: "spec.clientConnection.kubeconfig", Old: "/a", New: "/b"}},
-		Compare(object(t, widget("{clientConnection: {kubeconfig: /a}}")).Object, object(t, widget("{clientConnection: {kubeconfig: /b}}")).Object))
+		Compare(object(t, widgetManifest("{clientConnection: {kubeconfig: /a}}")).Object, object(t, widgetManifest("{clientConnection: {kubeconfig: /b}}")).Object))
 }
 
-// TestHiddenChangesAreTold checks that a change in a hidden part is reported.
-func TestHiddenChangesAreTold(t *testing.T) {
-	old, new := object(t, widget(`{url: "https://u:one@example.com"}`)), object(t, widget(`{url: "https://u:two@example.com"}`))
+// TestHiddenChangesAreReported checks that a change in a hidden part is reported.
+func TestHiddenChangesAreReported(t *testing.T) {
+	old, new := object(t, widgetManifest(`{url: "https://u:one@example.com"}`)), object(t, widgetManifest(`{url: "https://u:two@example.com"}`))
 	assert.Equal(t, []change.Field{{Path: "spec.url", Hidden: true}}, Compare(old.Object, new.Object))
 	state := "{apiVersion: core.gardener.cloud/v1beta1, kind: ShootState, metadata: {name: s}, spec: {gardener: [{name: ca, data: {a: %s}}]}}"
 	assert.Equal(t, []change.Field{{Path: "spec.gardener", Hidden: true}},
@@ -131,7 +131,7 @@ func TestHiddenChangesAreTold(t *testing.T) {
 }
 
 func TestConceal(t *testing.T) {
-	secret, other := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s}}").Object, object(t, widget("{}")).Object
+	secret, other := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s}}").Object, object(t, widgetManifest("{}")).Object
 	for name, c := range map[string]struct {
 		obj  map[string]any
 		keys []string
@@ -140,12 +140,12 @@ func TestConceal(t *testing.T) {
 		"data":        {secret, []string{"data", "a"}, true},
 		"whole data":  {secret, []string{"data"}, true},
 		"label":       {secret, []string{"metadata", "labels", "a"}, false},
-		"last apply":  {other, []string{"metadata", "annotations", lastApplied}, true},
+		"last apply":  {other, []string{"metadata", "annotations", lastAppliedAnnotation}, true},
 		"plain":       {other, []string{"spec", "a"}, false},
 		"by its name": {other, []string{"spec", "password"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Conceal(c.obj, c.keys, change.Field{Path: "p", Old: "x", New: "y", Manager: "m"})
+			got := ConcealField(c.obj, c.keys, change.Field{Path: "p", Old: "x", New: "y", Manager: "m"})
 			if c.want {
 				assert.Equal(t, change.Field{Path: "p", Hidden: true, Manager: "m"}, got)
 			} else {

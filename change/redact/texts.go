@@ -25,28 +25,28 @@ func Text(s string) string { return Masking{}.Text(s) }
 
 // Text is like the function Text, with hashes for hidden values.
 func (m Masking) Text(s string) string {
-	if !mayHoldSecret(s) {
+	if !canHaveSecret(s) {
 		return s
 	}
 	lower := strings.ToLower(s)
-	if hasAny(lower, "private key", "age-secret-key", "putty-user-key", "static key") && privateKey.MatchString(s) ||
-		strings.Contains(s, encryptionKeys) && encryptionSecret.MatchString(s) ||
-		strings.Contains(lower, "secret") && strings.Contains(lower, "data") && manifest.MatchString(s) && payload.MatchString(s) {
-		return m.mask(s)
+	if hasAny(lower, "private key", "age-secret-key", "putty-user-key", "static key") && privateKeyPattern.MatchString(s) ||
+		strings.Contains(s, encryptionConfigKind) && encryptionSecretPattern.MatchString(s) ||
+		strings.Contains(lower, "secret") && strings.Contains(lower, "data") && secretManifestPattern.MatchString(s) && secretDataPattern.MatchString(s) {
+		return m.replacementFor(s)
 	}
 	if raw, ok := decodedText(s); ok {
 		if Text(raw) != raw {
-			return m.mask(raw)
+			return m.replacementFor(raw)
 		}
 		return s
 	}
-	if _, _, ok := secretwords.NextStem(s, 0); !ok && !hasAny(lower, programs...) {
-		return m.forms(s)
+	if _, _, ok := secretwords.NextStem(s, 0); !ok && !hasAny(lower, argumentPrograms...) {
+		return m.maskForms(s)
 	}
-	if read, ok := m.concealed(s); ok {
-		return m.forms(read)
+	if read, ok := m.maskParsedText(s); ok {
+		return m.maskForms(read)
 	}
-	return m.forms(m.named(s))
+	return m.maskForms(m.maskNamedValues(s))
 }
 
 // hasAny reports whether a text has one of some parts. It is much faster than a pattern.
@@ -54,38 +54,38 @@ func hasAny(text string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// programs have arguments that may be secret without a secret name, in JSON and YAML lists.
-var programs = []string{"redis-cli", "curl", "login", "ldap", "mysql", "mariadb", "mongo", "sshpass"}
+// argumentPrograms have arguments that may be secret without a secret name, in JSON and YAML lists.
+var argumentPrograms = []string{"redis-cli", "curl", "login", "ldap", "mysql", "mariadb", "mongo", "sshpass"}
 
-// mayHoldSecret skips the patterns for short plain values.
-func mayHoldSecret(s string) bool { return len(s) >= shortestEncoded || strings.ContainsAny(s, ":= ") }
+// canHaveSecret skips the patterns for short plain values.
+func canHaveSecret(s string) bool { return len(s) >= shortestEncoded || strings.ContainsAny(s, ":= ") }
 
 // shortestEncoded is the minimum length of base64 text with a name and a secret, in characters.
 const shortestEncoded = 16
 
 var (
-	privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|AGE-SECRET-KEY-1|PuTTY-User-Key-File|-----BEGIN OpenVPN Static key V1-----`)
-	// manifest matches an object of kind Secret inside a text.
-	manifest = regexp.MustCompile(`(?i)\\*["']?\bkind\\*["']?[ \t]*:[ \t]*\\*["']?(internal)?secret\b`)
-	payload  = regexp.MustCompile(`(?i)\b(string)?data\\*["']?[ \t]*:`)
-	// encryptionSecret matches a key in an EncryptionConfiguration.
-	encryptionSecret = regexp.MustCompile(`\bsecret\\*["']?[ \t]*:`)
-	checksum         = regexp.MustCompile(`^[0-9a-fA-F]{32,}$`)
-	authField        = regexp.MustCompile(`^[A-Za-z0-9+/]+={0,2}$`)
-	encoded          = regexp.MustCompile(`^[A-Za-z0-9+/_-]{12,}={0,2}$`)
-	blanks           = regexp.MustCompile(`\r?\n[ \t]*`)
+	privateKeyPattern = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|AGE-SECRET-KEY-1|PuTTY-User-Key-File|-----BEGIN OpenVPN Static key V1-----`)
+	// secretManifestPattern matches an object of kind Secret inside a text.
+	secretManifestPattern = regexp.MustCompile(`(?i)\\*["']?\bkind\\*["']?[ \t]*:[ \t]*\\*["']?(internal)?secret\b`)
+	secretDataPattern     = regexp.MustCompile(`(?i)\b(string)?data\\*["']?[ \t]*:`)
+	// encryptionSecretPattern matches a key in an EncryptionConfiguration.
+	encryptionSecretPattern = regexp.MustCompile(`\bsecret\\*["']?[ \t]*:`)
+	checksumPattern         = regexp.MustCompile(`^[0-9a-fA-F]{32,}$`)
+	authFieldPattern        = regexp.MustCompile(`^[A-Za-z0-9+/]+={0,2}$`)
+	base64Pattern           = regexp.MustCompile(`^[A-Za-z0-9+/_-]{12,}={0,2}$`)
+	lineBreakPattern        = regexp.MustCompile(`\r?\n[ \t]*`)
 )
 
-// encryptionKeys is the kind whose text has keys under the plain name "secret".
-const encryptionKeys = "EncryptionConfiguration"
+// encryptionConfigKind is the kind whose text has keys under the plain name "secret".
+const encryptionConfigKind = "EncryptionConfiguration"
 
 // decodedText decodes a text that is base64 as a whole, in one line or several.
 func decodedText(s string) (string, bool) {
 	if strings.ContainsFunc(s[:min(len(s), 400)], func(r rune) bool { return r > '~' || strings.ContainsRune(",:;()[]{}<>\"'`#$%&*!?@|\\~^.", r) }) {
 		return "", false
 	}
-	s = blanks.ReplaceAllString(strings.TrimSpace(s), "")
-	if len(s) < shortestEncoded || !encoded.MatchString(s) || checksum.MatchString(s) {
+	s = lineBreakPattern.ReplaceAllString(strings.TrimSpace(s), "")
+	if len(s) < shortestEncoded || !base64Pattern.MatchString(s) || checksumPattern.MatchString(s) {
 		return "", false
 	}
 	s = strings.TrimRight(s, "=")
@@ -99,7 +99,7 @@ func decodedText(s string) (string, bool) {
 
 // decodedAuth decodes the field auth of a registry, which may be short.
 func decodedAuth(s string) ([]byte, bool) {
-	if len(s) < shortestSecret || !authField.MatchString(s) || !strings.ContainsAny(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=") {
+	if len(s) < shortestSecret || !authFieldPattern.MatchString(s) || !strings.ContainsAny(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=") {
 		return nil, false
 	}
 	raw, err := base64.StdEncoding.DecodeString(s)
@@ -125,31 +125,31 @@ func (m Masking) dataURL(content string, inBase64 bool) (string, bool) {
 	return raw, Text(raw) != raw
 }
 
-// unmasked reports whether a value still has to be masked.
-func unmasked(v string) bool {
-	return strings.Trim(v, `\"' `) != "" && !strings.HasPrefix(strings.TrimLeft(v, `\"'`), strings.TrimSuffix(Mask, ")")) && !variable.MatchString(v) && !said[strings.ToLower(v)]
+// isUnmasked reports whether a value still has to be masked.
+func isUnmasked(v string) bool {
+	return strings.Trim(v, `\"' `) != "" && !strings.HasPrefix(strings.TrimLeft(v, `\"'`), strings.TrimSuffix(Mask, ")")) && !variablePattern.MatchString(v) && !notSecretValues[strings.ToLower(v)]
 }
 
-// said are values that are never secrets; saidOfReferring are values that are not tokens or
+// said are values that are never secrets; notCredentialValues are values that are not tokens or
 // credentials.
 var (
-	said = map[string]bool{"true": true, "false": true, "null": true, "nil": true, "none": true, "~": true, "yes": true, "no": true,
+	notSecretValues = map[string]bool{"true": true, "false": true, "null": true, "nil": true, "none": true, "~": true, "yes": true, "no": true,
 		"on": true, "off": true, "0": true, "1": true}
-	saidOfReferring = map[string]bool{"include": true, "omit": true, "same-origin": true, "enabled": true, "disabled": true, "required": true, "optional": true}
+	notCredentialValues = map[string]bool{"include": true, "omit": true, "same-origin": true, "enabled": true, "disabled": true, "required": true, "optional": true}
 )
 
 // isPath reports whether a value is the path of a secret, which stays readable:
 // --kubeconfig=/var/run/… A password may begin with a slash.
 func isPath(name, v string) bool {
 	v = strings.TrimPrefix(strings.Trim(v, `\"'; `), "file:")
-	if !filePath.MatchString(v) {
+	if !filePathPattern.MatchString(v) {
 		return false
 	}
 	name = secretwords.Normalize(name)
-	return folder.MatchString(v) || hasAny(name, "kubeconfig", "privatekey", "clientkey", "tlskey", "serverkey", "sshkey", "certificatekey", "hostkey", "token", "credential")
+	return secretFolderPattern.MatchString(v) || hasAny(name, "kubeconfig", "privatekey", "clientkey", "tlskey", "serverkey", "sshkey", "certificatekey", "hostkey", "token", "credential")
 }
 
 var (
-	filePath = regexp.MustCompile(`^(?:\$\{?[A-Za-z_]+\}?|~|\.{1,2})?/[A-Za-z0-9._@-]+(?:/[A-Za-z0-9._@-]+)*/?$`)
-	folder   = regexp.MustCompile(`^/(?:etc|var|run|srv|opt|home|root|tmp|mnt|usr|secrets?|vault|data|config|credentials|certs?)/`)
+	filePathPattern     = regexp.MustCompile(`^(?:\$\{?[A-Za-z_]+\}?|~|\.{1,2})?/[A-Za-z0-9._@-]+(?:/[A-Za-z0-9._@-]+)*/?$`)
+	secretFolderPattern = regexp.MustCompile(`^/(?:etc|var|run|srv|opt|home|root|tmp|mnt|usr|secrets?|vault|data|config|credentials|certs?)/`)
 )

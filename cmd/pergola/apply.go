@@ -150,7 +150,7 @@ func (a *applyCommand) dryRun(c *landscape.Converger) error {
 		return incompleteError{err}
 	case err != nil:
 		return commands.Finding{Err: err}
-	case !p.Empty() || len(p.Notes) > 0:
+	case !p.IsEmpty() || len(p.Notes) > 0:
 		return errFinding
 	}
 	return nil
@@ -168,7 +168,7 @@ func printDryRun(w io.Writer, p change.Plan, err error, output string, colored b
 		fmt.Fprintln(w, "  "+printable(problem))
 	}
 	fmt.Fprintln(w)
-	if p.Empty() {
+	if p.IsEmpty() {
 		for _, note := range p.Notes {
 			fmt.Fprintln(w, "Note: "+printable(note))
 		}

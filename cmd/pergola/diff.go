@@ -110,17 +110,17 @@ func (d *diffCommand) run(args []string) error {
 			err = fmt.Errorf("%s: %w", dir, err)
 		}
 		problems = append(problems, err)
-		if err != nil && p.Empty() {
+		if err != nil && p.IsEmpty() {
 			if len(dirs) == 1 && !d.isStandalone() {
 				return err
 			}
-			p.Uncompared = true
+			p.HasNoBaseline = true
 			p.Notes = append(append(p.Notes, "it could not be compared: "+firstLine(err)), firstErrorLines(err)...)
 		}
 		if d.to != "" && p.From == p.To {
 			fmt.Fprintf(d.cmd.ErrOrStderr(), "Note: %s is compared with itself: give another revision by --from, or leave --to out to compare with the files as they are\n", p.To)
 		}
-		if d.isAll && p.Empty() && len(p.Notes) == 0 {
+		if d.isAll && p.IsEmpty() && len(p.Notes) == 0 {
 			continue
 		}
 		name := names[i]

@@ -28,7 +28,7 @@ func TestDiffShowsSettings(t *testing.T) {
 	require.Len(t, p.Notes, 1)
 	assert.Contains(t, p.Notes[0], note)
 	assert.Empty(t, p.Items)
-	assert.Equal(t, 1, p.Settings)
+	assert.Equal(t, 1, p.ChangedSettings)
 
 	// The last line must not say that nothing changes, because often only that line is visible.
 	o := pergola(t, "diff", dir, "--from", "HEAD~1")

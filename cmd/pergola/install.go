@@ -84,7 +84,7 @@ Exit code 1 says that something failed, is held or is not healthy in time, or, w
 }
 
 func (i *installCommand) run(cmd *cobra.Command) error {
-	role, err := deploy.RoleOf(i.role)
+	role, err := deploy.ParseRole(i.role)
 	if err != nil {
 		return fmt.Errorf("--role: %w%s", err, unknown.Hint(i.role, []string{string(deploy.Operator), string(deploy.Gardenlet), string(deploy.GardenletAccess)}))
 	}

@@ -70,7 +70,7 @@ func isServedBy(configuration *unstructured.Unstructured, c Controller, here boo
 // planWithoutWebhooks changes a plan to the state after the stop: it then contains the changes to
 // pods that the webhooks would have reverted.
 func (a *Adopter) planWithoutWebhooks(ctx context.Context, p change.Plan) error {
-	if !slices.ContainsFunc(p.Items, func(i change.Item) bool { return len(i.PutBack) > 0 }) {
+	if !slices.ContainsFunc(p.Items, func(i change.Item) bool { return len(i.WebhookFields) > 0 }) {
 		return nil
 	}
 	found, err := a.controllers(ctx)
@@ -89,8 +89,8 @@ func (a *Adopter) planWithoutWebhooks(ctx context.Context, p change.Plan) error 
 		going = append(going, served...)
 	}
 	for i, item := range p.Items {
-		if len(item.PutBack) > 0 && slices.ContainsFunc(going, func(w webhook) bool { return w.Cluster == item.Cluster && mutates(w.Object, item.Object) }) {
-			p.Items[i].Fields = append(slices.Clone(item.Fields), item.PutBack...)
+		if len(item.WebhookFields) > 0 && slices.ContainsFunc(going, func(w webhook) bool { return w.Cluster == item.Cluster && mutates(w.Object, item.Object) }) {
+			p.Items[i].Fields = append(slices.Clone(item.Fields), item.WebhookFields...)
 		}
 	}
 	return nil

@@ -116,11 +116,11 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 	before, after = append(before, renderedBefore...), append(after, renderedAfter...)
 	p := plan.CompareBundles(before, after)
 	p.Unchanged += same
-	p.Unreached = plan.CountUnreached(reach.Same)
+	p.Unaffected = plan.CountUnreached(reach.Same)
 	settings := preview.SettingNotes(old.Landscape, new.Landscape)
-	p.From, p.To, p.Notes, p.Settings = old.name, new.name, slices.Concat(settings, old.notes, new.notes), len(settings)
+	p.From, p.To, p.Notes, p.ChangedSettings = old.name, new.name, slices.Concat(settings, old.notes, new.notes), len(settings)
 	p.Items = append(p.Items, landscape.PlannedOperations(old.Landscape, new.Landscape, c.Now)...)
-	p.Sort()
+	p.SortAndCount()
 	preview.RemoveHeldChanges(&p, old.Landscape, new.Landscape, refused)
 	gate, err := landscape.DeletionGate(new.Landscape, nil)
 	if err != nil {
@@ -133,7 +133,7 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 	ending := preview.RemoveConfirmedGarden(&p, old.Landscape, new.Landscape)
 	gate.MarkHeld(&p, sums)
 	p.Items = append(p.Items, ending...)
-	p.Sort()
+	p.SortAndCount()
 	return p, nil
 }
 

@@ -109,7 +109,7 @@ func settingChanges(old, new *landscapes.Landscape) []settingChange {
 		if s.isInObjects || s.onlyPresence && was != nil && is != nil || sameSetting(s.effective(was), s.effective(is)) {
 			continue
 		}
-		shown := redact.Conceal(object, all[path].keys, change.Field{Old: was, New: is})
+		shown := redact.ConcealField(object, all[path].keys, change.Field{Old: was, New: is})
 		c := settingChange{field: "spec." + path, difference: s.difference(shown)}
 		if s.effect != nil {
 			c.effect = s.effect(s.effective(was), s.effective(is))

@@ -49,7 +49,7 @@ func TestStatusIsPrintable(t *testing.T) {
 		s := exampleStatus()
 		s.Invalid, s.ObjectUnknown = "broken", "forbidden"
 		s.Owners[0].Reconciler = "pergola operator"
-		s.HandedOver = []change.HandedOver{{Path: "spec.replicas", By: "hpa"}}
+		s.HandedOver = []change.HandedOver{{Path: "spec.replicas", Manager: "hpa"}}
 		s.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Revision: "main@sha1:0a1b", Reason: "Other", Message: "why", Held: landscape.HeldCounts{Count: 2, ByCluster: map[string]int{"one": 2}},
 			Suspension: &landscapev1alpha1.Suspension{By: "alice", Reason: "etcd"}, Pin: &landscapev1alpha1.Pin{Revision: "x", By: "bob", Reason: "y"},
 			FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0a1c", Message: "no", StartTime: metav1.NewTime(noon.Add(-time.Hour))}, Waits: landscape.PendingCauses{Dependencies: "a", Gardenlets: "b", Operations: "c"}}

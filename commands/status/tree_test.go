@@ -161,7 +161,7 @@ Nobody reconciles what has no name here: its conditions are those of the last ru
 }
 
 func TestPrintOfHandedOverFields(t *testing.T) {
-	field := change.HandedOver{Cluster: "virtual", Object: change.Ref{Kind: "Shoot", Namespace: "a", Name: "b"}, Path: "spec.seedName", Live: "one", By: "gardener-scheduler", Why: "it is bound"}
+	field := change.HandedOver{Cluster: "virtual", Object: change.Ref{Kind: "Shoot", Namespace: "a", Name: "b"}, Path: "spec.seedName", Live: "one", Manager: "gardener-scheduler", Reason: "it is bound"}
 	s := landscape.Status{Landscape: "local", At: noon, Live: true, HandedOver: []change.HandedOver{field}}
 	assert.Equal(t, "Landscape local: not ready\n└─ = handed over to controllers, and left as they set it\n   └─ "+plan.HandedOverText(field)+"\nConditions are judged now; nothing was written.\n", printedStatus(s))
 }

@@ -158,7 +158,7 @@ func redactedValue(object *unstructured.Unstructured, list steps, value any) *Va
 	if value == nil {
 		return &Value{}
 	}
-	f := redact.Conceal(object.Object, list.keys(), change.Field{New: value})
+	f := redact.ConcealField(object.Object, list.keys(), change.Field{New: value})
 	return &Value{Value: f.New, Hidden: f.Hidden}
 }
 

@@ -20,8 +20,8 @@ func handedOverFields(m objectMatch, live *unstructured.Unstructured, list steps
 	asked := list.segmentNames()
 	out := landscape.HandedOverFields(m.object, live)
 	out = slices.DeleteFunc(out, func(h change.HandedOver) bool {
-		n := min(len(h.Steps), len(asked))
-		return !slices.Equal(h.Steps[:n], asked[:n])
+		n := min(len(h.PathSegments), len(asked))
+		return !slices.Equal(h.PathSegments[:n], asked[:n])
 	})
 	for i := range out {
 		out[i].Cluster = m.cluster
@@ -51,7 +51,7 @@ func (e *explainer) isExplainedByHandover(m objectMatch, list steps, has any, ha
 	}
 	object := runtime.DeepCopyJSON(m.object.Object)
 	for _, h := range handed {
-		h.Set(object)
+		h.WriteLive(object)
 	}
 	want, declared := list.value(object)
 	if fields, ok := want.(map[string]any); ok && len(fields) == 0 {
@@ -67,11 +67,11 @@ func (e *explainer) isExplainedByHandover(m objectMatch, list steps, has any, ha
 func handedOverText(handed []change.HandedOver) string {
 	var whys, managers []string
 	for _, h := range handed {
-		if !slices.Contains(whys, h.Why) {
-			whys = append(whys, h.Why)
+		if !slices.Contains(whys, h.Reason) {
+			whys = append(whys, h.Reason)
 		}
-		if h.By != "" && !slices.Contains(managers, h.By) {
-			managers = append(managers, h.By)
+		if h.Manager != "" && !slices.Contains(managers, h.Manager) {
+			managers = append(managers, h.Manager)
 		}
 	}
 	text := "handed over"

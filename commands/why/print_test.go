@@ -22,7 +22,7 @@ func TestAnswersArePrintable(t *testing.T) {
 	require.NoError(t, Print(&b, []Answer{{
 		Subject: Subject{Landscape: evil, Cluster: evil, Object: change.Ref{Kind: evil, Name: evil}, Field: evil}, Value: &Value{Value: evil}, Owner: evil, Component: evil, Bundle: evil, ManagedResource: evil, Class: evil,
 		Manager: evil, WrittenAt: []Place{place}, DerivedFrom: []SourceField{{Object: evil, Field: evil, Value: &Value{Value: strings.Repeat(evil, 10)}, Default: evil, Place: &place}}, Image: &Image{Name: evil, Place: place},
-		Live: &LiveState{Message: evil, Value: &Value{Value: evil}, Managers: []Manager{{Name: evil, Operation: evil}}, HandedOver: []change.HandedOver{{Path: evil, By: evil}}, Origin: evil}, Notes: []string{evil},
+		Live: &LiveState{Message: evil, Value: &Value{Value: evil}, Managers: []Manager{{Name: evil, Operation: evil}}, HandedOver: []change.HandedOver{{Path: evil, Manager: evil}}, Origin: evil}, Notes: []string{evil},
 	}}, func(file string) string { return file }))
 	assert.NotRegexp(t, "[\x1b\u009b\u202e\r]", b.String())
 	for _, line := range strings.Split(b.String(), "\n")[1:] {

@@ -77,7 +77,7 @@ func actAsControllers(t *testing.T, name string) {
 func pathsOf(fields []change.HandedOver) []string {
 	var out []string
 	for _, f := range fields {
-		out = append(out, f.Path+" by "+f.By)
+		out = append(out, f.Path+" by "+f.Manager)
 	}
 	return out
 }
@@ -107,14 +107,14 @@ func TestFieldsAreHandedOver(t *testing.T) {
 	before := c.Cluster(Virtual).Requests()
 	p, err := c.planDeclarations(testContext(t), Virtual, splitByCluster(c.landscape)[Virtual])
 	require.NoError(t, err)
-	assert.True(t, p.Empty(), "%+v", p.Items)
+	assert.True(t, p.IsEmpty(), "%+v", p.Items)
 	assert.ElementsMatch(t, left, pathsOf(p.HandedOver))
 	assert.NotEqual(t, before, c.Cluster(Virtual).Requests())
 	for _, f := range p.HandedOver {
-		assert.NotEmpty(t, f.Why)
-		if f.By != "" {
-			require.NotNil(t, f.Since)
-			assert.WithinDuration(t, time.Now(), *f.Since, time.Minute)
+		assert.NotEmpty(t, f.Reason)
+		if f.Manager != "" {
+			require.NotNil(t, f.LastWrite)
+			assert.WithinDuration(t, time.Now(), *f.LastWrite, time.Minute)
 		}
 	}
 

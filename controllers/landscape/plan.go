@@ -43,7 +43,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 	c.resetDryRun()
 	parts := splitByCluster(c.landscape)
 	for _, name := range []string{Runtime, Virtual} {
-		p.Notes, p.LeftOut = append(p.Notes, undecryptableNotes(parts[name].undecryptable)...), p.LeftOut+len(parts[name].undecryptable)
+		p.Notes, p.UnreadableSecrets = append(p.Notes, undecryptableNotes(parts[name].undecryptable)...), p.UnreadableSecrets+len(parts[name].undecryptable)
 		if c.isVirtualPending(ctx, name) {
 			found := plan.CompareBundles(nil, slices.DeleteFunc(DeclarationBundles(c.landscape, nil), func(p plan.PlacedBundle) bool { return p.Cluster != name }))
 			for i := range found.Items {
@@ -83,7 +83,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 			totals[o.ClusterName(b)] += len(b.Objects)
 		}
 	}
-	p.Sort()
+	p.SortAndCount()
 	c.gateForPlan(&p).MarkHeld(&p, totals)
 	err := errors.Join(problems...)
 	if found := owner.Problems(err); len(found) > 0 {

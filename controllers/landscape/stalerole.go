@@ -177,7 +177,7 @@ func (c *Converger) markStaleOwners(ctx context.Context, states []OwnerStatus, l
 		// This process may act as the gardenlet itself.
 		if s := silent[seed]; s != nil && o.Input.Owner.Kind != owner.Garden && !c.hasLease(seed, gardenletLease) {
 			states[i].Conditions = s.staleConditions(states[i].Kind, states[i].Conditions, live, now)
-			states[i].Ready = states[i].Ready && condition.AllTrue(states[i].Conditions)
+			states[i].Ready = states[i].Ready && condition.AreAllTrue(states[i].Conditions)
 		}
 	}
 }

@@ -224,7 +224,7 @@ func (c *Converger) ownerStatus(ctx context.Context, o *convergedOwner, options 
 		c.inspectOwner(ctx, o, options, &s, now)
 	}
 	s.Ready = s.Error == "" && op != nil && op.State == gardencorev1beta1.LastOperationStateSucceeded
-	s.Ready = s.Ready && condition.AllTrue(s.Conditions)
+	s.Ready = s.Ready && condition.AreAllTrue(s.Conditions)
 	return s
 }
 

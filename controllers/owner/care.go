@@ -32,7 +32,7 @@ func (r *Reconciler) care(ctx context.Context, o *ownerSession) (_ []gardencorev
 		answers := r.apiServerConditions(ctx, o, b, status, look)
 		// An open connection survives the loss of its access, so isAccessCheckDue checks the access
 		// from time to time.
-		if (!condition.AllTrue(answers) || o.isAccessCheckDue(r.Clock.Now())) && o.restoreAccess(ctx) && !condition.AllTrue(answers) {
+		if (!condition.AreAllTrue(answers) || o.isAccessCheckDue(r.Clock.Now())) && o.restoreAccess(ctx) && !condition.AreAllTrue(answers) {
 			answers = r.apiServerConditions(ctx, o, b, status, look)
 		}
 		conditions = condition.Merge(conditions, answers...)

@@ -93,7 +93,7 @@ func (r *run) isRequestDue(ref apply.Ref, live *unstructured.Unstructured, diges
 		return true
 	case live.GetAnnotations()[annotationOperation] != "":
 		return false // the controller has not started yet
-	case !health.Answered(live):
+	case !health.HasHandledOperation(live):
 		return !isProcessing(live, stamp, now)
 	case r.report.RequestedOperation != nil && render.IsExtension(ref.GVK()):
 		return stamp.Before(r.startTime)
@@ -151,7 +151,7 @@ func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 			stamp, err := time.Parse(time.RFC3339Nano, live.GetAnnotations()[annotationTimestamp])
 			state, _ := lastOperation(live)
 			if err != nil || now.Sub(stamp) < repeatInterval || live.GetAnnotations()[annotationOperation] != "" ||
-				state == "Error" || state == "Failed" || health.Answered(live) || isProcessing(live, stamp, now) {
+				state == "Error" || state == "Failed" || health.HasHandledOperation(live) || isProcessing(live, stamp, now) {
 				continue
 			}
 			if w.requestTimestamps[ref], err = r.writeRequest(ctx, w.cluster, ref, r.requestedOperation(w.bundle.Name), live.GetAnnotations()[annotationRequested]); err != nil {

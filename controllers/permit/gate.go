@@ -196,6 +196,6 @@ func (g Gate) MarkHeld(p *change.Plan, totals map[string]int) map[string]string 
 			item.Action, item.Approval = change.Hold, ApprovalID(item.Cluster, item.Object)
 		}
 	}
-	p.Sort()
+	p.SortAndCount()
 	return ids
 }

@@ -157,7 +157,7 @@ func TestGateMarksThePlan(t *testing.T) {
 	fresh := func() change.Plan {
 		p := change.Plan{Items: []change.Item{{Cluster: "one", Object: ns, Action: change.Delete}, {Cluster: "one", Object: cm, Action: change.Delete},
 			{Cluster: "one", Object: other, Action: change.Create}, {Cluster: "two", Object: ns, Action: change.Recreate}}}
-		p.Sort()
+		p.SortAndCount()
 		return p
 	}
 	p := fresh()

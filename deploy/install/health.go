@@ -12,17 +12,17 @@ import (
 	"github.com/pergola-dev/pergola/health"
 )
 
-// look is the interval of health checks.
-const look = time.Second
+// healthInterval is the interval of health checks.
+const healthInterval = time.Second
 
 // UnhealthyError lists installed objects that do not become healthy in time.
 type UnhealthyError struct {
-	After   time.Duration
+	Timeout time.Duration
 	Objects []string
 }
 
 func (e *UnhealthyError) Error() string {
-	return fmt.Sprintf("not healthy after %s: %s", e.After, strings.Join(e.Objects, "; "))
+	return fmt.Sprintf("not healthy after %s: %s", e.Timeout, strings.Join(e.Objects, "; "))
 }
 
 // awaitHealthy waits for workloads; other objects of an installation are not unhealthy for long.
@@ -31,17 +31,17 @@ func (i *Installer) awaitHealthy(ctx context.Context, objects []*unstructured.Un
 		return nil
 	}
 	deadline := i.options.Clock.Now().Add(i.options.Timeout)
-	tick := i.options.Clock.NewTicker(look)
+	tick := i.options.Clock.NewTicker(healthInterval)
 	defer tick.Stop()
 	for {
-		unhealthy, err := i.unhealthy(ctx, objects)
+		unhealthy, err := i.unhealthyObjects(ctx, objects)
 		switch {
 		case err != nil:
 			return err
 		case len(unhealthy) == 0:
 			return nil
 		case !i.options.Clock.Now().Before(deadline):
-			return &UnhealthyError{After: i.options.Timeout, Objects: unhealthy}
+			return &UnhealthyError{Timeout: i.options.Timeout, Objects: unhealthy}
 		}
 		select {
 		case <-ctx.Done():
@@ -51,7 +51,7 @@ func (i *Installer) awaitHealthy(ctx context.Context, objects []*unstructured.Un
 	}
 }
 
-func (i *Installer) unhealthy(ctx context.Context, objects []*unstructured.Unstructured) ([]string, error) {
+func (i *Installer) unhealthyObjects(ctx context.Context, objects []*unstructured.Unstructured) ([]string, error) {
 	var out []string
 	for _, o := range objects {
 		if o.GetKind() != "Deployment" {

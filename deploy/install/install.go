@@ -77,49 +77,49 @@ func New(role deploy.Role, namespace string, o Options) *Installer {
 	return &Installer{role: role, namespace: namespace, options: o, engine: conventions.NewEngine(apply.Options{Clock: o.Clock})}
 }
 
-// parts of an installation: objects that outlive it, and objects that are deleted with it. Priority
-// classes are neither: the Garden or Seed has them, too.
-type parts struct {
-	kept, own, classes []*unstructured.Unstructured
+// objectGroups of an installation: objects that outlive it, and objects that are deleted with it.
+// Priority classes are neither: the Garden or Seed has them, too.
+type objectGroups struct {
+	retained, removable, priorityClasses []*unstructured.Unstructured
 }
 
-func split(in *deploy.Installation) parts {
-	var p parts
-	p.kept = append(p.kept, in.Definitions...)
+func groupObjects(in *deploy.Installation) objectGroups {
+	var p objectGroups
+	p.retained = append(p.retained, in.Definitions...)
 	for _, o := range in.Objects {
 		switch {
 		case o.GetKind() == "PriorityClass":
-			p.classes = append(p.classes, o)
-		case deploy.Kept(o):
-			p.kept = append(p.kept, o)
+			p.priorityClasses = append(p.priorityClasses, o)
+		case deploy.IsRetained(o):
+			p.retained = append(p.retained, o)
 		default:
-			p.own = append(p.own, o)
+			p.removable = append(p.removable, o)
 		}
 	}
 	return p
 }
 
-// set returns a set of objects and its inventory; kept objects are never deleted.
-func (i *Installer) set(objects []*unstructured.Unstructured, kept bool) (apply.Set, apply.Inventory) {
+// objectSet returns a set of objects and its inventory; kept objects are never deleted.
+func (i *Installer) objectSet(objects []*unstructured.Unstructured, kept bool) (apply.Set, apply.Inventory) {
 	name := "install." + string(i.role)
 	former := name
 	switch {
 	case kept:
 		name += ".kept"
-	case i.ofSeed():
+	case i.isPerSeed():
 		name += "." + i.options.Seed
 	}
 	s := apply.Set{Name: i.namespace + "/" + name, Objects: objects, FieldManager: FieldManager, Force: i.options.Force, TakeBack: true, KeepObjects: kept}
 	inventory := i.inventory(name)
-	if !kept && i.ofSeed() {
+	if !kept && i.isPerSeed() {
 		s.PreviousNames = []string{i.namespace + "/" + former}
-		inventory = &seedInventory{Inventory: inventory, former: i.inventory(former), seed: i.options.Seed}
+		inventory = &seedInventory{Inventory: inventory, shared: i.inventory(former), seed: i.options.Seed}
 	}
 	return s, inventory
 }
 
-// ofSeed reports whether a cluster has several installations of the role, one for each seed.
-func (i *Installer) ofSeed() bool { return i.role == deploy.GardenletAccess && i.options.Seed != "" }
+// isPerSeed reports whether a cluster has several installations of the role, one for each seed.
+func (i *Installer) isPerSeed() bool { return i.role == deploy.GardenletAccess && i.options.Seed != "" }
 
 func (i *Installer) inventory(name string) apply.Inventory {
 	labels := map[string]string{"app.kubernetes.io/name": "pergola", "app.kubernetes.io/component": string(i.role)}
@@ -130,26 +130,26 @@ func (i *Installer) inventory(name string) apply.Inventory {
 // an error.
 func (i *Installer) Apply(ctx context.Context, in *deploy.Installation) (*Report, error) {
 	report := &Report{}
-	p := split(in)
-	for _, o := range append(i.namespaces(p.own), p.classes...) {
-		if err := i.ensure(ctx, o, report); err != nil {
+	p := groupObjects(in)
+	for _, o := range append(i.requiredNamespaces(p.removable), p.priorityClasses...) {
+		if err := i.ensureExists(ctx, o, report); err != nil {
 			return report, err
 		}
 	}
-	if len(p.kept) > 0 {
-		if err := i.apply(ctx, p.kept, true, report); err != nil {
+	if len(p.retained) > 0 {
+		if err := i.apply(ctx, p.retained, true, report); err != nil {
 			return report, err
 		}
 	}
-	if err := i.apply(ctx, p.own, false, report); err != nil {
+	if err := i.apply(ctx, p.removable, false, report); err != nil {
 		return report, err
 	}
-	return report, i.awaitHealthy(ctx, p.own)
+	return report, i.awaitHealthy(ctx, p.removable)
 }
 
 func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructured, kept bool, report *Report) error {
-	s, inventory := i.set(objects, kept)
-	options, err := i.gated(ctx, inventory, kept)
+	s, inventory := i.objectSet(objects, kept)
+	options, err := i.gatedOptions(ctx, inventory, kept)
 	if err != nil {
 		return err
 	}
@@ -161,10 +161,10 @@ func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructu
 	return err
 }
 
-// namespaces returns the required namespaces: the installation's one and those of Gardener's
-// system. A seed's namespace is excluded: its publisher creates it, and it is deleted with the
-// Seed.
-func (i *Installer) namespaces(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+// requiredNamespaces returns the required namespaces: the installation's one and those of
+// Gardener's system. A seed's namespace is excluded: its publisher creates it, and it is deleted
+// with the Seed.
+func (i *Installer) requiredNamespaces(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	names := []string{i.namespace}
 	for _, o := range objects {
 		if n := o.GetNamespace(); (n == deploy.Namespace || strings.HasPrefix(n, "gardener-system-")) && !slices.Contains(names, n) {
@@ -178,17 +178,17 @@ func (i *Installer) namespaces(objects []*unstructured.Unstructured) []*unstruct
 	return out
 }
 
-// gated returns the options of an apply or a plan with the deletion gate.
-func (i *Installer) gated(ctx context.Context, inventory apply.Inventory, kept bool) (apply.ApplyOptions, error) {
+// gatedOptions returns the options of an apply or a plan with the deletion gate.
+func (i *Installer) gatedOptions(ctx context.Context, inventory apply.Inventory, kept bool) (apply.ApplyOptions, error) {
 	entries, err := inventory.Load(ctx)
 	if err != nil {
 		return apply.ApplyOptions{}, fmt.Errorf("reading what is installed: %w", err)
 	}
-	return apply.ApplyOptions{NoPrune: kept, ApprovePrune: func(going []apply.Entry) []apply.HeldObject { return i.judge(going, len(entries)) }}, nil
+	return apply.ApplyOptions{NoPrune: kept, ApprovePrune: func(going []apply.Entry) []apply.HeldObject { return i.judgeDeletions(going, len(entries)) }}, nil
 }
 
-// judge applies the deletion gate.
-func (i *Installer) judge(going []apply.Entry, total int) []apply.HeldObject {
+// judgeDeletions applies the deletion gate.
+func (i *Installer) judgeDeletions(going []apply.Entry, total int) []apply.HeldObject {
 	refs := make([]change.Ref, 0, len(going))
 	for _, e := range going {
 		refs = append(refs, e.Ref)
@@ -205,8 +205,8 @@ func (i *Installer) judge(going []apply.Entry, total int) []apply.HeldObject {
 	return held
 }
 
-// ensure creates a shared object; an existing one is not changed.
-func (i *Installer) ensure(ctx context.Context, o *unstructured.Unstructured, report *Report) error {
+// ensureExists creates a shared object; an existing one is not changed.
+func (i *Installer) ensureExists(ctx context.Context, o *unstructured.Unstructured, report *Report) error {
 	c, ref := i.options.Cluster, apply.RefOf(o)
 	_, err := c.GetLive(ctx, ref)
 	action := apply.Unchanged
@@ -235,7 +235,7 @@ func (i *Installer) ensure(ctx context.Context, o *unstructured.Unstructured, re
 // Delete removes the installation. Definitions, Landscapes, priority classes, the namespace and
 // everything that Pergola applied stay. A Landscape without an operator changes nothing.
 func (i *Installer) Delete(ctx context.Context) (*Report, error) {
-	s, inventory := i.set(nil, false)
+	s, inventory := i.objectSet(nil, false)
 	result, err := i.engine.Delete(ctx, i.options.Cluster, s, inventory, apply.DeleteOptions{KeepCRDs: true, Timeout: i.options.Timeout, OnObject: i.options.OnObject})
 	if result == nil {
 		return &Report{}, err

@@ -36,8 +36,8 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// cluster returns a new connection, as in every run of the command.
-func cluster(t *testing.T) *apply.Cluster {
+// connectCluster returns a new connection, as in every run of the command.
+func connectCluster(t *testing.T) *apply.Cluster {
 	t.Helper()
 	apiserver.Needed(t)
 	c, err := conventions.NewCluster("runtime", rest.CopyConfig(server), apply.ClusterOptions{})
@@ -72,25 +72,25 @@ func object(apiVersion, kind, namespace, name string) apply.Ref {
 	return apply.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
 }
 
-// TestLifeOfAnInstallation covers installation, upgrade and deletion, each with a new connection.
-func TestLifeOfAnInstallation(t *testing.T) {
+// TestInstallUpgradeDelete covers installation, upgrade and deletion, each with a new connection.
+func TestInstallUpgradeDelete(t *testing.T) {
 	ctx := testContext(t)
 	run := func() *install.Installer {
-		return install.New(deploy.Operator, "garden", install.Options{Cluster: cluster(t), Gate: permit.DefaultGate()})
+		return install.New(deploy.Operator, "garden", install.Options{Cluster: connectCluster(t), Gate: permit.DefaultGate()})
 	}
 	first := rendered(t, deploy.Operator, "garden", values(nil))
 
 	planned, err := run().Plan(ctx, first)
 	require.NoError(t, err)
 	assert.Len(t, planned.Items, len(first.Objects)+len(first.Definitions)+1, "and the namespace")
-	_, err = cluster(t).GetLive(ctx, object("v1", "Namespace", "", "garden"))
+	_, err = connectCluster(t).GetLive(ctx, object("v1", "Namespace", "", "garden"))
 	assert.True(t, apierrors.IsNotFound(err), "a plan writes nothing")
 
 	report, err := run().Apply(ctx, first)
 	require.NoError(t, err)
 	assert.Equal(t, len(first.Objects)+len(first.Definitions)+1, report.Count(apply.Created))
 
-	c := cluster(t)
+	c := connectCluster(t)
 	report, err = install.New(deploy.Operator, "garden", install.Options{Cluster: c, Gate: permit.DefaultGate()}).Apply(ctx, first)
 	require.NoError(t, err)
 	assert.Zero(t, c.Requests().Writes(), "%v", c.Requests())
@@ -130,7 +130,7 @@ func TestLifeOfAnInstallation(t *testing.T) {
 	_, err = c.GetLive(ctx, object("apps/v1", "Deployment", "garden", "pergola-operator"))
 	require.NoError(t, err, "nothing is written")
 
-	ending := install.New(deploy.Operator, "garden", install.Options{Cluster: cluster(t), Timeout: time.Second})
+	ending := install.New(deploy.Operator, "garden", install.Options{Cluster: connectCluster(t), Timeout: time.Second})
 	report, err = ending.Delete(ctx)
 	// No garbage collector runs here to remove the Deployment.
 	if err != nil {
@@ -146,7 +146,7 @@ func TestLifeOfAnInstallation(t *testing.T) {
 		assert.NoError(t, err, kept)
 	}
 	for _, o := range second.Objects {
-		if !deploy.Kept(o) {
+		if !deploy.IsRetained(o) {
 			_, err = c.GetLive(ctx, apply.RefOf(o))
 			assert.True(t, apierrors.IsNotFound(err), "%s is still there", apply.RefOf(o))
 		}
@@ -156,13 +156,13 @@ func TestLifeOfAnInstallation(t *testing.T) {
 	assert.Empty(t, report.Objects)
 }
 
-// TestWaitsForHealth acts as the Deployment controller.
-func TestWaitsForHealth(t *testing.T) {
+// TestApplyWaitsForHealth acts as the Deployment controller.
+func TestApplyWaitsForHealth(t *testing.T) {
 	ctx := testContext(t)
 	clock := testclock.NewFakeClock(time.Now())
 	in := rendered(t, deploy.Gardenlet, "seed", map[string]any{"image": map[string]any{"repository": "pergola"}, "gardenlet": map[string]any{"seed": "local"}, "rbac": map[string]any{"create": false}})
 	done := make(chan error, 1)
-	c := cluster(t)
+	c := connectCluster(t)
 	apply1 := func() {
 		_, err := install.New(deploy.Gardenlet, "seed", install.Options{Cluster: c, Clock: clock, Timeout: time.Minute}).Apply(ctx, in)
 		done <- err
@@ -209,7 +209,7 @@ func TestWaitsForHealth(t *testing.T) {
 func TestRightsOfAGardenletInTheVirtualGarden(t *testing.T) {
 	ctx := testContext(t)
 	in := rendered(t, deploy.GardenletAccess, "garden", map[string]any{"gardenlet": map[string]any{"seed": "local"}})
-	c := cluster(t)
+	c := connectCluster(t)
 	_, err := install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: c, Seed: "local"}).Apply(ctx, in)
 	require.ErrorContains(t, err, "create the Namespace seed-local first")
 	ensureNamespace(t, c, "seed-local")
@@ -218,18 +218,18 @@ func TestRightsOfAGardenletInTheVirtualGarden(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.MergePatch(ctx, account, map[string]any{"automountServiceAccountToken": true}, "somebody", "")
 	require.NoError(t, err)
-	report, err := install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: cluster(t), Seed: "local"}).Apply(ctx, in)
+	report, err := install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: connectCluster(t), Seed: "local"}).Apply(ctx, in)
 	require.NoError(t, err, "drift is repaired")
 	assert.Equal(t, 1, report.Count(apply.Configured))
 }
 
-// TestHeld: the plan has held deletions, too, with the ids that approve them.
-func TestHeld(t *testing.T) {
+// TestPlanHasHeldDeletions: the plan has held deletions, too, with the ids that approve them.
+func TestPlanHasHeldDeletions(t *testing.T) {
 	ctx := testContext(t)
 	const namespace = "held"
 	with := map[string]any{"landscapes": []any{}}
 	run := func(gate permit.Gate) *install.Installer {
-		return install.New(deploy.Operator, namespace, install.Options{Cluster: cluster(t), Gate: gate})
+		return install.New(deploy.Operator, namespace, install.Options{Cluster: connectCluster(t), Gate: gate})
 	}
 	_, err := run(permit.DefaultGate()).Apply(ctx, rendered(t, deploy.Operator, namespace, values(with)))
 	require.NoError(t, err)
@@ -249,7 +249,7 @@ func TestHeld(t *testing.T) {
 	report, err := run(none).Apply(ctx, less)
 	require.NoError(t, err)
 	assert.Equal(t, 1, report.Count(apply.HeldBack))
-	_, err = cluster(t).GetLive(ctx, budget)
+	_, err = connectCluster(t).GetLive(ctx, budget)
 	require.NoError(t, err, "it is still there")
 
 	none.Approved = map[string]bool{item.Approval: true}

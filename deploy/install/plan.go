@@ -16,14 +16,14 @@ import (
 // Plan returns the actions of Apply and the held deletions with the ids that approve them. It
 // writes nothing.
 func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (change.Plan, error) {
-	p := split(in)
+	p := groupObjects(in)
 	var out change.Plan
 	create := func(ref apply.Ref) {
 		out.Items = append(out.Items, change.Item{Cluster: i.options.Cluster.Name(), Object: ref, Action: change.Create})
 	}
 	missing := map[string]bool{}
 	var problems []error
-	for _, o := range append(i.namespaces(p.own), p.classes...) {
+	for _, o := range append(i.requiredNamespaces(p.removable), p.priorityClasses...) {
 		switch there, err := i.exists(ctx, apply.RefOf(o)); {
 		case err != nil:
 			problems = append(problems, err)
@@ -36,7 +36,7 @@ func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (change.P
 	}
 	for _, kept := range []bool{true, false} {
 		var asked []*unstructured.Unstructured
-		for _, o := range map[bool][]*unstructured.Unstructured{true: p.kept, false: p.own}[kept] {
+		for _, o := range map[bool][]*unstructured.Unstructured{true: p.retained, false: p.removable}[kept] {
 			if missing[o.GetNamespace()] {
 				// the API server cannot compare objects in a missing namespace
 				create(apply.RefOf(o))
@@ -47,8 +47,8 @@ func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (change.P
 		if len(asked) == 0 {
 			continue
 		}
-		s, inventory := i.set(asked, kept)
-		options, err := i.gated(ctx, inventory, kept)
+		s, inventory := i.objectSet(asked, kept)
+		options, err := i.gatedOptions(ctx, inventory, kept)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -70,7 +70,7 @@ func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (change.P
 
 // PlanDelete returns the actions of Delete. It writes nothing.
 func (i *Installer) PlanDelete(ctx context.Context) (change.Plan, error) {
-	s, inventory := i.set(nil, false)
+	s, inventory := i.objectSet(nil, false)
 	return i.engine.PlanDelete(ctx, i.options.Cluster, s, inventory, apply.DeleteOptions{KeepCRDs: true})
 }
 

@@ -13,15 +13,15 @@ import (
 // continued, and moved out of it by the first write.
 type seedInventory struct {
 	apply.Inventory
-	former apply.Inventory
+	shared apply.Inventory
 	seed   string
-	// others are entries of the former inventory for other seeds; taken is set if some are for this
-	// seed.
-	others []apply.Entry
-	taken  bool
+	// otherSeedEntries are entries of the former inventory for other seeds; taken is set if some
+	// are for this seed.
+	otherSeedEntries []apply.Entry
+	hasSharedEntries bool
 }
 
-func (i *seedInventory) of(e apply.Entry) bool {
+func (i *seedInventory) isOfSeed(e apply.Entry) bool {
 	if e.Kind == "ServiceAccount" {
 		return e.Name == "gardenlet-"+i.seed
 	}
@@ -34,17 +34,17 @@ func (i *seedInventory) Load(ctx context.Context) ([]apply.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	former, err := i.former.Load(ctx)
+	former, err := i.shared.Load(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the inventory that seeds shared: %w", err)
 	}
-	i.others, i.taken = nil, false
+	i.otherSeedEntries, i.hasSharedEntries = nil, false
 	for _, e := range former {
-		if !i.of(e) {
-			i.others = append(i.others, e)
+		if !i.isOfSeed(e) {
+			i.otherSeedEntries = append(i.otherSeedEntries, e)
 			continue
 		}
-		i.taken = true
+		i.hasSharedEntries = true
 		if !slices.ContainsFunc(own, func(o apply.Entry) bool { return o.Ref == e.Ref }) {
 			own = append(own, e)
 		}
@@ -57,29 +57,29 @@ func (i *seedInventory) Save(ctx context.Context, entries []apply.Entry) error {
 	if err := i.Inventory.Save(ctx, entries); err != nil {
 		return err
 	}
-	return i.leave(ctx)
+	return i.leaveShared(ctx)
 }
 
 // Remove removes the seed's entries from both inventories.
 func (i *seedInventory) Remove(ctx context.Context) error {
-	if err := i.leave(ctx); err != nil {
+	if err := i.leaveShared(ctx); err != nil {
 		return err
 	}
 	return i.Inventory.Remove(ctx)
 }
 
-// leave removes the seed's entries from the former inventory, and the empty inventory itself.
-func (i *seedInventory) leave(ctx context.Context) error {
-	if !i.taken {
+// leaveShared removes the seed's entries from the former inventory, and the empty inventory itself.
+func (i *seedInventory) leaveShared(ctx context.Context) error {
+	if !i.hasSharedEntries {
 		return nil
 	}
-	write := i.former.Remove
-	if len(i.others) > 0 {
-		write = func(ctx context.Context) error { return i.former.Save(ctx, i.others) }
+	write := i.shared.Remove
+	if len(i.otherSeedEntries) > 0 {
+		write = func(ctx context.Context) error { return i.shared.Save(ctx, i.otherSeedEntries) }
 	}
 	if err := write(ctx); err != nil {
 		return fmt.Errorf("the inventory that seeds shared: %w", err)
 	}
-	i.taken = false
+	i.hasSharedEntries = false
 	return nil
 }

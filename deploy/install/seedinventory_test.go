@@ -14,19 +14,19 @@ import (
 	"github.com/pergola-dev/pergola/deploy/install"
 )
 
-// TestAccessOfSeveralSeeds: the virtual garden has the access of each seed, and a change of one
-// does not affect others. An installation without a seed still writes the one inventory that
+// TestSeedInventoriesAreSeparate: the virtual garden has the access of each seed, and a change of
+// one does not affect others. An installation without a seed still writes the one inventory that
 // earlier versions had for all seeds.
-func TestAccessOfSeveralSeeds(t *testing.T) {
+func TestSeedInventoriesAreSeparate(t *testing.T) {
 	ctx := testContext(t)
 	access := func(seed string) *deploy.Installation {
 		return rendered(t, deploy.GardenletAccess, "garden", map[string]any{"gardenlet": map[string]any{"seed": seed}})
 	}
 	run := func(seed string) *install.Installer {
-		return install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: cluster(t), Seed: seed, Gate: permit.DefaultGate()})
+		return install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: connectCluster(t), Seed: seed, Gate: permit.DefaultGate()})
 	}
 	there := func(ref apply.Ref) bool {
-		_, err := cluster(t).GetLive(ctx, ref)
+		_, err := connectCluster(t).GetLive(ctx, ref)
 		if !apierrors.IsNotFound(err) {
 			require.NoError(t, err)
 		}
@@ -37,7 +37,7 @@ func TestAccessOfSeveralSeeds(t *testing.T) {
 		return object("v1", "ConfigMap", "garden", "pergola-install.gardenlet-access"+suffix)
 	}
 	for _, seed := range []string{"one", "two"} {
-		ensureNamespace(t, cluster(t), "seed-"+seed)
+		ensureNamespace(t, connectCluster(t), "seed-"+seed)
 	}
 
 	_, err := run("").Apply(ctx, access("one"))
@@ -59,7 +59,7 @@ func TestAccessOfSeveralSeeds(t *testing.T) {
 	assert.Zero(t, report.Count(apply.Deleted, apply.Created))
 	assert.False(t, there(inventory("")), "its seed has taken it over")
 	assert.True(t, there(inventory(".one")) && there(inventory(".two")))
-	c := cluster(t)
+	c := connectCluster(t)
 	_, err = install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: c, Seed: "one"}).Apply(ctx, access("one"))
 	require.NoError(t, err)
 	assert.Zero(t, c.Requests().Writes())
@@ -76,15 +76,15 @@ func TestAccessOfSeveralSeeds(t *testing.T) {
 	assert.True(t, there(account("one")) && there(inventory(".one")))
 }
 
-// TestAccessInASharedInventory: each seed leaves an inventory of several seeds, as it remains after
-// a held deletion, by itself; also by an uninstallation.
-func TestAccessInASharedInventory(t *testing.T) {
+// TestSeedLeavesSharedInventory: each seed leaves an inventory of several seeds, as it remains
+// after a held deletion, by itself; also by an uninstallation.
+func TestSeedLeavesSharedInventory(t *testing.T) {
 	ctx := testContext(t)
 	run := func(seed string, gate permit.Gate) *install.Installer {
-		return install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: cluster(t), Seed: seed, Gate: gate})
+		return install.New(deploy.GardenletAccess, "garden", install.Options{Cluster: connectCluster(t), Seed: seed, Gate: gate})
 	}
 	for _, seed := range []string{"three", "four"} {
-		ensureNamespace(t, cluster(t), "seed-"+seed)
+		ensureNamespace(t, connectCluster(t), "seed-"+seed)
 		in := rendered(t, deploy.GardenletAccess, "garden", map[string]any{"gardenlet": map[string]any{"seed": seed}})
 		report, err := run("", permit.Gate{MaxDeletions: permit.Limit(0)}).Apply(ctx, in)
 		require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestAccessInASharedInventory(t *testing.T) {
 	}
 	shared := object("v1", "ConfigMap", "garden", "pergola-install.gardenlet-access")
 	left := func() int {
-		live, err := cluster(t).GetLive(ctx, shared)
+		live, err := connectCluster(t).GetLive(ctx, shared)
 		if apierrors.IsNotFound(err) {
 			return 0
 		}

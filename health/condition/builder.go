@@ -108,7 +108,7 @@ func (b *Builder) Update(old Condition, status v1beta1.ConditionStatus, reason, 
 	}
 	now := metav1.NewTime(b.clock.Now())
 	out := old
-	out.Status, out.Reason, out.Message, out.Codes = status, reason, message, uniqueCodes(codes)
+	out.Status, out.Reason, out.Message, out.Codes = status, reason, message, sortedCodes(codes)
 	if old.Status != status || old.LastTransitionTime.IsZero() {
 		out.LastTransitionTime = now
 	}
@@ -119,8 +119,8 @@ func (b *Builder) Update(old Condition, status v1beta1.ConditionStatus, reason, 
 	return out
 }
 
-// uniqueCodes sorts the codes, so that the order of errors is not a change.
-func uniqueCodes(codes []v1beta1.ErrorCode) []v1beta1.ErrorCode {
+// sortedCodes sorts the codes, so that the order of errors is not a change.
+func sortedCodes(codes []v1beta1.ErrorCode) []v1beta1.ErrorCode {
 	if len(codes) == 0 {
 		return nil
 	}

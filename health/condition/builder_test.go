@@ -28,7 +28,7 @@ func TestTimesMoveOnlyOnChange(t *testing.T) {
 		"other status":         {v1beta1.ConditionTrue, "R", "m", codes, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clk := clocktesting.NewFakeClock(start)
+			clk := clocktesting.NewFakeClock(testStart)
 			b := condition.New(clk, nil)
 			old := b.Update(b.Initial(kind), v1beta1.ConditionFalse, "R", "m", codes...)
 			clk.Step(time.Minute)
@@ -40,14 +40,14 @@ func TestTimesMoveOnlyOnChange(t *testing.T) {
 }
 
 func TestEmptyReasonAndMessageAreFilled(t *testing.T) {
-	b := condition.New(clocktesting.NewFakeClock(start), nil)
+	b := condition.New(clocktesting.NewFakeClock(testStart), nil)
 	got := b.OK(b.Initial(kind), "", "")
 	assert.Equal(t, condition.ReasonUnspecified, got.Reason)
 	assert.NotEmpty(t, got.Message)
 }
 
-func TestListsKeepWhatTheyDoNotKnow(t *testing.T) {
-	b := condition.New(clocktesting.NewFakeClock(start), nil)
+func TestMergeKeepsOtherConditions(t *testing.T) {
+	b := condition.New(clocktesting.NewFakeClock(testStart), nil)
 	foreign := condition.Condition{Type: "Foreign", Status: "Maybe", Reason: "X"}
 	list := b.Init([]condition.Condition{foreign}, kind, "Foreign")
 	assert.Len(t, list, 2)
@@ -78,7 +78,7 @@ func TestCodes(t *testing.T) {
 	} {
 		assert.Equal(t, want, condition.Codes(text), text)
 	}
-	assert.True(t, condition.Retryable(nil))
-	assert.True(t, condition.Retryable([]v1beta1.ErrorCode{v1beta1.ErrorInfraResourcesDepleted}))
-	assert.False(t, condition.Retryable([]v1beta1.ErrorCode{v1beta1.ErrorInfraResourcesDepleted, v1beta1.ErrorInfraQuotaExceeded}))
+	assert.True(t, condition.IsRetryable(nil))
+	assert.True(t, condition.IsRetryable([]v1beta1.ErrorCode{v1beta1.ErrorInfraResourcesDepleted}))
+	assert.False(t, condition.IsRetryable([]v1beta1.ErrorCode{v1beta1.ErrorInfraResourcesDepleted, v1beta1.ErrorInfraQuotaExceeded}))
 }

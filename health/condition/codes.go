@@ -18,8 +18,8 @@ var codePatterns = sync.OnceValue(func() map[v1beta1.ErrorCode]*regexp.Regexp {
 	}
 })
 
-// requestLimit is throttling, not a quota.
-var requestLimit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)RequestLimitExceeded`) })
+// requestLimitPattern is throttling, not a quota.
+var requestLimitPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)RequestLimitExceeded`) })
 
 // Codes returns the error codes that match a text, sorted; empty if there are none.
 func Codes(text string) []v1beta1.ErrorCode {
@@ -27,7 +27,7 @@ func Codes(text string) []v1beta1.ErrorCode {
 	for code, pattern := range codePatterns() {
 		tested := text
 		if code == v1beta1.ErrorInfraQuotaExceeded {
-			tested = requestLimit().ReplaceAllString(text, "")
+			tested = requestLimitPattern().ReplaceAllString(text, "")
 		}
 		if pattern.MatchString(tested) {
 			out = append(out, code)
@@ -37,8 +37,8 @@ func Codes(text string) []v1beta1.ErrorCode {
 	return out
 }
 
-// Retryable reports whether an operation that failed with these codes can be retried; without codes
-// it can.
-func Retryable(codes []v1beta1.ErrorCode) bool {
+// IsRetryable reports whether an operation that failed with these codes can be retried; without
+// codes it can.
+func IsRetryable(codes []v1beta1.ErrorCode) bool {
 	return !slices.ContainsFunc(codes, func(c v1beta1.ErrorCode) bool { return !c.Retryable() })
 }

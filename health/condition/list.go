@@ -36,8 +36,8 @@ func Remove(list []Condition, kinds ...v1beta1.ConditionType) []Condition {
 	return slices.DeleteFunc(slices.Clone(list), func(c Condition) bool { return slices.Contains(kinds, c.Type) })
 }
 
-// AllTrue reports whether every condition is True; an empty list is.
-func AllTrue(list []Condition) bool {
+// AreAllTrue reports whether every condition is True; an empty list is.
+func AreAllTrue(list []Condition) bool {
 	return !slices.ContainsFunc(list, func(c Condition) bool { return c.Status != v1beta1.ConditionTrue })
 }
 

@@ -16,9 +16,9 @@ func TestAllTrue(t *testing.T) {
 		}
 		return out
 	}
-	assert.True(t, condition.AllTrue(nil))
-	assert.True(t, condition.AllTrue(list(v1beta1.ConditionTrue, v1beta1.ConditionTrue)))
+	assert.True(t, condition.AreAllTrue(nil))
+	assert.True(t, condition.AreAllTrue(list(v1beta1.ConditionTrue, v1beta1.ConditionTrue)))
 	for _, other := range []v1beta1.ConditionStatus{v1beta1.ConditionFalse, v1beta1.ConditionProgressing, v1beta1.ConditionUnknown, ""} {
-		assert.False(t, condition.AllTrue(list(v1beta1.ConditionTrue, other)), other)
+		assert.False(t, condition.AreAllTrue(list(v1beta1.ConditionTrue, other)), other)
 	}
 }

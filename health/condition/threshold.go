@@ -33,7 +33,7 @@ func (b *Builder) failedStatus(old Condition, last *v1beta1.LastOperation, reaso
 		if reason == "" {
 			reason = ReasonUnspecified
 		}
-		old.Reason = orUnspecified(old.Reason)
+		old.Reason = reasonOrUnspecified(old.Reason)
 		progressing = recent || reason != old.Reason
 	}
 	if progressing {
@@ -42,18 +42,18 @@ func (b *Builder) failedStatus(old Condition, last *v1beta1.LastOperation, reaso
 	return v1beta1.ConditionFalse
 }
 
-func orUnspecified(reason string) string {
+func reasonOrUnspecified(reason string) string {
 	if reason == "" {
 		return ReasonUnspecified
 	}
 	return reason
 }
 
-// Pardon turns False into Progressing where a failure is expected. Failures are expected before the
-// first operation, during an unfinished creation or deletion, and while an operation runs without
-// an error. The times stay (pkg/gardenlet/controller/shoot/care: PardonConditions).
-func (b *Builder) Pardon(list []Condition, last *v1beta1.LastOperation, errors []v1beta1.LastError) []Condition {
-	if !pardoned(last, errors) {
+// PardonFailures turns False into Progressing where a failure is expected. Failures are expected
+// before the first operation, during an unfinished creation or deletion, and while an operation
+// runs without an error. The times stay (pkg/gardenlet/controller/shoot/care: PardonConditions).
+func (b *Builder) PardonFailures(list []Condition, last *v1beta1.LastOperation, errors []v1beta1.LastError) []Condition {
+	if !isFailureExpected(last, errors) {
 		return list
 	}
 	out := make([]Condition, len(list))
@@ -66,7 +66,7 @@ func (b *Builder) Pardon(list []Condition, last *v1beta1.LastOperation, errors [
 	return out
 }
 
-func pardoned(last *v1beta1.LastOperation, errors []v1beta1.LastError) bool {
+func isFailureExpected(last *v1beta1.LastOperation, errors []v1beta1.LastError) bool {
 	if last == nil {
 		return true
 	}

@@ -49,11 +49,11 @@ func TestConformanceThresholds(t *testing.T) {
 
 const kind = v1beta1.ConditionType("RuntimeComponentsHealthy")
 
-// start is the start time of all tests.
-var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+// testStart is the start time of all tests.
+var testStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestFailureOutlivesThreshold(t *testing.T) {
-	clk := clocktesting.NewFakeClock(start)
+	clk := clocktesting.NewFakeClock(testStart)
 	b := condition.New(clk, condition.Thresholds{kind: time.Minute})
 	c := b.OK(b.Initial(kind), "Running", "all well")
 	require.Equal(t, v1beta1.ConditionTrue, c.Status)
@@ -84,7 +84,7 @@ func TestFailureOutlivesThreshold(t *testing.T) {
 
 // TestMessagesDoNotProlongThresholds: new messages do not restart the threshold of a failure.
 func TestMessagesDoNotProlongThresholds(t *testing.T) {
-	clk := clocktesting.NewFakeClock(start)
+	clk := clocktesting.NewFakeClock(testStart)
 	b := condition.New(clk, condition.Thresholds{kind: time.Minute})
 	c := b.OK(b.Initial(kind), "Running", "all well")
 	for i := range 7 {
@@ -99,19 +99,19 @@ func TestMessagesDoNotProlongThresholds(t *testing.T) {
 	}
 }
 
-// TestClockPutBack: times ahead of a clock that was set back do not prolong Progressing beyond the
+// TestClockSetBack: times ahead of a clock that was set back do not prolong Progressing beyond the
 // threshold, neither of a transition nor of an operation.
-func TestClockPutBack(t *testing.T) {
-	clk := clocktesting.NewFakeClock(start.Add(time.Hour))
+func TestClockSetBack(t *testing.T) {
+	clk := clocktesting.NewFakeClock(testStart.Add(time.Hour))
 	b := condition.New(clk, condition.Thresholds{kind: time.Minute})
 	last := &v1beta1.LastOperation{State: v1beta1.LastOperationStateSucceeded, LastUpdateTime: metav1.NewTime(clk.Now())}
 	c := b.Failed(b.OK(b.Initial(kind), "Running", "all well"), last, "R", "m")
 	require.Equal(t, v1beta1.ConditionProgressing, c.Status)
 
-	clk.SetTime(start)
+	clk.SetTime(testStart)
 	c = b.Failed(c, last, "R", "m")
 	assert.Equal(t, v1beta1.ConditionProgressing, c.Status)
-	assert.Equal(t, start, c.LastTransitionTime.Time, "the threshold begins again")
+	assert.Equal(t, testStart, c.LastTransitionTime.Time, "the threshold begins again")
 	clk.Step(time.Minute)
 	assert.Equal(t, v1beta1.ConditionProgressing, b.Failed(c, last, "R", "m").Status)
 	clk.Step(time.Second)
@@ -119,7 +119,7 @@ func TestClockPutBack(t *testing.T) {
 }
 
 func TestUnknownTurnsFalseInSpiteOfThreshold(t *testing.T) {
-	b := condition.New(clocktesting.NewFakeClock(start), condition.Thresholds{kind: time.Minute})
+	b := condition.New(clocktesting.NewFakeClock(testStart), condition.Thresholds{kind: time.Minute})
 	c := b.Unknown(b.Initial(kind), "", "cannot reach the cluster")
 	assert.Equal(t, condition.ReasonCheckError, c.Reason)
 	assert.Equal(t, v1beta1.ConditionFalse, b.Failed(c, nil, "Down", "down").Status)
@@ -145,10 +145,10 @@ func TestPardon(t *testing.T) {
 		"failed reconcile":        {op("Reconcile", "Failed"), nil, v1beta1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clk := clocktesting.NewFakeClock(start)
+			clk := clocktesting.NewFakeClock(testStart)
 			b := condition.New(clk, nil)
 			list := []condition.Condition{b.Failed(b.OK(b.Initial(kind), "a", "b"), nil, "Bad", "bad", v1beta1.ErrorConfigurationProblem), b.OK(b.Initial("Other"), "ok", "ok")}
-			got := b.Pardon(list, c.last, c.errors)
+			got := b.PardonFailures(list, c.last, c.errors)
 			assert.Equal(t, c.expect, got[0].Status)
 			assert.Equal(t, "Bad", got[0].Reason)
 			assert.Equal(t, list[0].Codes, got[0].Codes)

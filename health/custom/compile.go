@@ -32,8 +32,8 @@ const (
 	maxRules = 256
 	// maxExpression bounds an expression, in bytes.
 	maxExpression = 4096
-	// variable is the name of the object.
-	variable = "self"
+	// objectVariable is the name of the object.
+	objectVariable = "self"
 	// libraryMajor and libraryMinor are the Kubernetes version of the libraries.
 	libraryMajor, libraryMinor = 1, 34
 )
@@ -41,10 +41,10 @@ const (
 // Set is a list of rules, ready to judge. It is safe for concurrent use. The zero value, and nil,
 // have no rules.
 type Set struct {
-	rules map[schema.GroupKind]*compiled
+	rules map[schema.GroupKind]*compiledRule
 }
 
-type compiled struct {
+type compiledRule struct {
 	healthy, progressing, message cel.Program
 }
 
@@ -53,7 +53,7 @@ func Compile(rules []Rule) (*Set, error) {
 	if len(rules) > maxRules {
 		return nil, Errors{{Rule: maxRules, Field: "kind", Message: fmt.Sprintf("there are %d rules, %d at most are allowed", len(rules), maxRules)}}
 	}
-	set := &Set{rules: map[schema.GroupKind]*compiled{}}
+	set := &Set{rules: map[schema.GroupKind]*compiledRule{}}
 	if len(rules) == 0 {
 		return set, nil
 	}
@@ -66,7 +66,7 @@ func Compile(rules []Rule) (*Set, error) {
 		c, wrong := compileRule(env, i, r)
 		gk := schema.GroupKind{Group: r.APIGroup, Kind: r.Kind}
 		if _, twice := set.rules[gk]; twice {
-			wrong = append(wrong, &Error{Rule: i, Field: "kind", Message: fmt.Sprintf("there is a rule for %s already: join the two", describe(gk))})
+			wrong = append(wrong, &Error{Rule: i, Field: "kind", Message: fmt.Sprintf("there is a rule for %s already: join the two", kindName(gk))})
 		}
 		errs = append(errs, wrong...)
 		set.rules[gk] = c
@@ -81,7 +81,7 @@ func newEnvironment() (*cel.Env, error) {
 	libraries := version.MajorMinor(libraryMajor, libraryMinor)
 	set, err := environment.MustBaseEnvSet(libraries).Extend(environment.VersionedOptions{
 		IntroducedVersion: libraries,
-		EnvOptions:        []cel.EnvOption{cel.Variable(variable, cel.DynType)},
+		EnvOptions:        []cel.EnvOption{cel.Variable(objectVariable, cel.DynType)},
 	})
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func newEnvironment() (*cel.Env, error) {
 	return set.NewExpressionsEnv(), nil
 }
 
-func compileRule(env *cel.Env, index int, r Rule) (*compiled, Errors) {
+func compileRule(env *cel.Env, index int, r Rule) (*compiledRule, Errors) {
 	var errs Errors
 	fail := func(field, format string, args ...any) {
 		errs = append(errs, &Error{Rule: index, Field: field, Message: fmt.Sprintf(format, args...)})
@@ -106,7 +106,7 @@ func compileRule(env *cel.Env, index int, r Rule) (*compiled, Errors) {
 	if r.Healthy == "" && r.Progressing == "" {
 		fail("healthy", "is required, unless progressing is given")
 	}
-	c := &compiled{}
+	c := &compiledRule{}
 	for _, e := range []struct {
 		field, text string
 		want        *cel.Type
@@ -156,7 +156,7 @@ func compileExpression(env *cel.Env, text string, want *cel.Type) (_ cel.Program
 	return program, nil
 }
 
-func describe(gk schema.GroupKind) string {
+func kindName(gk schema.GroupKind) string {
 	if gk.Group == "" {
 		return gk.Kind
 	}

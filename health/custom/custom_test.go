@@ -31,7 +31,7 @@ func compile(t *testing.T, rules ...custom.Rule) *custom.Set {
 	return set
 }
 
-func database(status string) string {
+func databaseManifest(status string) string {
 	return `{apiVersion: example.org/v1, kind: Database, metadata: {name: x, generation: 2, creationTimestamp: null}, spec: {replicas: 3}, status: ` + status + `}`
 }
 
@@ -74,7 +74,7 @@ func TestVerdicts(t *testing.T) {
 			false, false, "Failed", "DatabaseUnhealthy", "login failed, password=[hidden]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := health.Check(object(t, database(c.status)), health.WithRules(compile(t, c.rule)))
+			v := health.Check(object(t, databaseManifest(c.status)), health.WithRules(compile(t, c.rule)))
 			assert.Equal(t, c.healthy, v.Healthy, "%+v", v)
 			assert.Equal(t, c.progressing, v.Progressing, "%+v", v)
 			assert.Equal(t, c.kstatus, v.Status, "%+v", v)
@@ -84,7 +84,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestRulesGoBeforeTheBuiltInOnes(t *testing.T) {
+func TestRulesOverrideBuiltInRules(t *testing.T) {
 	deployment := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}, status: {availableReplicas: 1,
 		conditions: [{type: Available, status: "False", reason: R, message: m}, {type: Progressing, status: "True", reason: NewReplicaSetAvailable}]}}`)
 	require.False(t, health.Check(deployment).Healthy)
@@ -119,7 +119,7 @@ func TestMisspeltFields(t *testing.T) {
 		`self.status.ready`:               `field "ready" is not reported yet`,
 	} {
 		set := compile(t, custom.Rule{APIGroup: "example.org", Kind: "Database", Healthy: rule})
-		v := health.Check(object(t, database(`{phase: Running, unavailableReplicas: 1, lists: [{name: a}]}`)), health.WithRules(set))
+		v := health.Check(object(t, databaseManifest(`{phase: Running, unavailableReplicas: 1, lists: [{name: a}]}`)), health.WithRules(set))
 		assert.Equal(t, want, v.Message, rule)
 	}
 }
@@ -167,14 +167,14 @@ func TestErrorsOfRules(t *testing.T) {
 	})
 }
 
-func TestLongListsAreAffordable(t *testing.T) {
+func TestLongListsAreWithinCostLimit(t *testing.T) {
 	set := compile(t, custom.Rule{APIGroup: "example.org", Kind: "Database",
 		Healthy: `self.status.l.all(c, has(c.status) && c.status != "Failed")`})
 	list := make([]any, 10_000)
 	for i := range list {
 		list[i] = map[string]any{"status": "Done"}
 	}
-	obj := object(t, database(`{}`))
+	obj := object(t, databaseManifest(`{}`))
 	require.NoError(t, unstructured.SetNestedSlice(obj.Object, list, "status", "l"))
 	v := health.Check(obj, health.WithRules(set))
 	assert.True(t, v.Healthy, v.Message)
@@ -188,7 +188,7 @@ func TestCostIsBounded(t *testing.T) {
 	for i := range list {
 		list[i] = int64(i)
 	}
-	obj := object(t, database(`{}`))
+	obj := object(t, databaseManifest(`{}`))
 	require.NoError(t, unstructured.SetNestedSlice(obj.Object, list, "status", "l"))
 	v := health.Check(obj, health.WithRules(set))
 	assert.False(t, v.Healthy)
@@ -198,7 +198,7 @@ func TestCostIsBounded(t *testing.T) {
 }
 
 func TestNoRules(t *testing.T) {
-	obj := object(t, database(`{}`))
+	obj := object(t, databaseManifest(`{}`))
 	var none *custom.Set
 	for _, set := range []*custom.Set{none, {}, compile(t)} {
 		_, ok := set.Judge(obj)
@@ -209,7 +209,7 @@ func TestNoRules(t *testing.T) {
 
 func TestConcurrentUse(t *testing.T) {
 	set := compile(t, custom.Rule{APIGroup: "example.org", Kind: "Database", Healthy: `self.status.phase == "Running"`})
-	obj := object(t, database(`{phase: Running}`))
+	obj := object(t, databaseManifest(`{phase: Running}`))
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

@@ -13,11 +13,12 @@ type Field struct {
 	// Path goes from the object to the first function call. AnyItem is the step into a list or map
 	// that a macro, such as exists, iterates.
 	Path []string
-	// Compared is the literal that the field is compared with, or nil: a string, a bool, an int64,
+	// Literal is the literal that the field is compared with, or nil: a string, a bool, an int64,
 	// a uint64 or a float64.
-	Compared any
-	// Whole reports whether the field is the whole expression, so that its value is the result.
-	Whole bool
+	Literal any
+	// IsWholeExpression reports whether the field is the whole expression, so that its value is the
+	// result.
+	IsWholeExpression bool
 }
 
 // AnyItem is the step from a list or map to its items.
@@ -34,35 +35,35 @@ func Fields(expression string) []Field {
 	if issues.Err() != nil {
 		return nil
 	}
-	r := reader{}
-	r.walk(celast.NavigateAST(parsed.NativeRep()), map[string][]string{variable: {}}, true)
+	r := fieldReader{}
+	r.walkExpression(celast.NavigateAST(parsed.NativeRep()), map[string][]string{objectVariable: {}}, true)
 	return r.found
 }
 
-// reader finds the fields that an expression reads.
-type reader struct{ found []Field }
+// fieldReader finds the fields that an expression reads.
+type fieldReader struct{ found []Field }
 
-// walk visits an expression and its parts; variables maps names to their paths.
-func (r *reader) walk(e celast.NavigableExpr, variables map[string][]string, whole bool) {
+// walkExpression visits an expression and its parts; variables maps names to their paths.
+func (r *fieldReader) walkExpression(e celast.NavigableExpr, variables map[string][]string, whole bool) {
 	switch e.Kind() {
 	case celast.ComprehensionKind:
-		if path := selected(e.AsComprehension().IterRange(), variables); len(path) > 0 {
+		if path := selectedPath(e.AsComprehension().IterRange(), variables); len(path) > 0 {
 			variables = maps.Clone(variables)
 			variables[e.AsComprehension().IterVar()] = append(path, AnyItem)
 		}
 	case celast.CallKind:
-		r.comparisons(e.AsCall(), variables)
+		r.readComparisons(e.AsCall(), variables)
 	}
-	if path := selected(e, variables); len(path) > 0 {
-		r.found = append(r.found, Field{Path: path, Whole: whole})
+	if path := selectedPath(e, variables); len(path) > 0 {
+		r.found = append(r.found, Field{Path: path, IsWholeExpression: whole})
 	}
 	for _, child := range e.Children() {
-		r.walk(child, variables, false)
+		r.walkExpression(child, variables, false)
 	}
 }
 
-// comparisons finds the fields that a call compares with literals.
-func (r *reader) comparisons(call celast.CallExpr, variables map[string][]string) {
+// readComparisons finds the fields that a call compares with literals.
+func (r *fieldReader) readComparisons(call celast.CallExpr, variables map[string][]string) {
 	args := call.Args()
 	if len(args) != 2 {
 		return
@@ -81,21 +82,21 @@ func (r *reader) comparisons(call celast.CallExpr, variables map[string][]string
 		return
 	}
 	for _, pair := range pairs {
-		if path := selected(pair[0], variables); len(path) > 0 && pair[1].Kind() == celast.LiteralKind {
-			r.found = append(r.found, Field{Path: path, Compared: pair[1].AsLiteral().Value()})
+		if path := selectedPath(pair[0], variables); len(path) > 0 && pair[1].Kind() == celast.LiteralKind {
+			r.found = append(r.found, Field{Path: path, Literal: pair[1].AsLiteral().Value()})
 		}
 	}
 }
 
-// selected returns the field path of an expression, or nil if it does not start at the object.
-func selected(e celast.Expr, variables map[string][]string) []string {
+// selectedPath returns the field path of an expression, or nil if it does not start at the object.
+func selectedPath(e celast.Expr, variables map[string][]string) []string {
 	switch e.Kind() {
 	case celast.IdentKind:
 		if path, known := variables[e.AsIdent()]; known {
 			return slices.Clone(path)
 		}
 	case celast.SelectKind:
-		if path := selected(e.AsSelect().Operand(), variables); path != nil {
+		if path := selectedPath(e.AsSelect().Operand(), variables); path != nil {
 			return append(slices.Clone(path), e.AsSelect().FieldName())
 		}
 	}

@@ -16,16 +16,16 @@ type Vocabulary struct {
 	Macros []string
 }
 
-// Words returns the vocabulary of expressions, without functions that need an object which rules do
-// not have (the API server's authorizer).
-func Words() (Vocabulary, error) {
+// ExpressionVocabulary returns the vocabulary of expressions, without functions that need an object
+// which rules do not have (the API server's authorizer).
+func ExpressionVocabulary() (Vocabulary, error) {
 	env, err := newEnvironment()
 	if err != nil {
 		return Vocabulary{}, fmt.Errorf("set up the language of health rules: %w", err)
 	}
 	var v Vocabulary
 	for name, function := range env.Functions() {
-		if strings.ContainsAny(name, "@_!") || name == "in" || !callable(function) {
+		if strings.ContainsAny(name, "@_!") || name == "in" || !isCallable(function) {
 			continue
 		}
 		v.Functions = append(v.Functions, name)
@@ -39,8 +39,8 @@ func Words() (Vocabulary, error) {
 	return v, nil
 }
 
-// callable reports whether a function has an overload without the types of the authorizer.
-func callable(function *decls.FunctionDecl) bool {
+// isCallable reports whether a function has an overload without the types of the authorizer.
+func isCallable(function *decls.FunctionDecl) bool {
 	return slices.ContainsFunc(function.OverloadDecls(), func(o *decls.OverloadDecl) bool {
 		args := o.ArgTypes()
 		return len(args) == 0 || !strings.HasPrefix(args[0].TypeName(), "kubernetes.authorization.")

@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/health/custom"
 )
 
-func TestWords(t *testing.T) {
-	v, err := custom.Words()
+func TestExpressionVocabulary(t *testing.T) {
+	v, err := custom.ExpressionVocabulary()
 	require.NoError(t, err)
 	for _, name := range []string{"size", "startsWith", "matches", "quantity", "isGreaterThan", "orValue", "duration", "isSemver", "format.named"} {
 		assert.Contains(t, v.Functions, name)

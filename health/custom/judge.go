@@ -33,7 +33,7 @@ func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 	if !ok {
 		return health.Ruling{}, false
 	}
-	input := map[string]any{variable: withoutNulls(obj.Object)}
+	input := map[string]any{objectVariable: withoutNulls(obj.Object)}
 	out := health.Ruling{}
 	for _, question := range []struct {
 		name    string
@@ -52,18 +52,18 @@ func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 		var missing *missingError
 		switch {
 		case errors.As(err, &missing):
-			answer, out.Unreported, out.Message = question.unreported, true, missing.Error()+like(missing.field, obj.Object)
+			answer, out.IsUnreported, out.Message = question.unreported, true, missing.Error()+similarFieldHint(missing.field, obj.Object)
 		case err != nil:
-			return failed(obj, question.name, err), true
+			return failedRuling(obj, question.name, err), true
 		}
 		*question.answer = &answer
 	}
-	if out.Unreported {
+	if out.IsUnreported {
 		progressing := true
 		out.Progressing = &progressing
 		return out, true
 	}
-	if rule.message != nil && !settled(out) {
+	if rule.message != nil && !isHealthy(out) {
 		// A failing message does not suppress the verdict.
 		var err error
 		if out.Message, err = evaluate[string](rule.message, input); err != nil {
@@ -73,12 +73,12 @@ func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 	return out, true
 }
 
-// settled reports whether the object needs no message.
-func settled(r health.Ruling) bool {
+// isHealthy reports whether the object needs no message.
+func isHealthy(r health.Ruling) bool {
 	return r.Healthy != nil && *r.Healthy && (r.Progressing == nil || !*r.Progressing)
 }
 
-func failed(obj *unstructured.Unstructured, expression string, err error) health.Ruling {
+func failedRuling(obj *unstructured.Unstructured, expression string, err error) health.Ruling {
 	no := false
 	return health.Ruling{
 		Healthy: &no, Reason: health.ReasonHealthCheckError,
@@ -96,9 +96,9 @@ func (e *missingError) Error() string {
 	return fmt.Sprintf("field %q is not reported yet", e.field)
 }
 
-// like returns a hint if the object has a field with a nearly equal name, since the rule most
-// likely misspells it.
-func like(field string, obj map[string]any) string {
+// similarFieldHint returns a hint if the object has a field with a nearly equal name, since the
+// rule most likely misspells it.
+func similarFieldHint(field string, obj map[string]any) string {
 	field = field[strings.LastIndex(field, ".")+1:]
 	var names []string
 	collectNames(obj, &names)
@@ -141,7 +141,7 @@ func evaluate[T any](program cel.Program, input map[string]any) (result T, err e
 	}()
 	value, _, err := program.Eval(input)
 	if err != nil {
-		return result, classify(err)
+		return result, missingFieldError(err)
 	}
 	if types.IsUnknownOrError(value) {
 		return result, fmt.Errorf("yields %v", value)
@@ -158,7 +158,7 @@ var missingPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:no such (?:key|attribute\(s\)): (.*)|index out of bounds|index '?\d+'? out of range)`)
 })
 
-func classify(err error) error {
+func missingFieldError(err error) error {
 	m := missingPattern().FindStringSubmatch(err.Error())
 	if m == nil {
 		return err

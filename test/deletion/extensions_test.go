@@ -67,10 +67,10 @@ metadata: {name: authority, namespace: garden}
 data: {bundle.crt: AUTHORITY}
 `
 
-func inBase64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+func encodeBase64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// madeExtension is created by hand.
-const madeExtension = `
+// manualExtension is created by hand.
+const manualExtension = `
 apiVersion: operator.gardener.cloud/v1alpha1
 kind: Extension
 metadata: {name: somebodys}
@@ -79,7 +79,7 @@ spec:
   deployment: {extension: {helm: {ociRepository: {ref: "registry.example.org/charts/somebodys:v1.0.0"}}}}
 `
 
-func testExtensions(s *stage) {
+func testExtensions(s *deletionStage) {
 	require.NoError(s, os.MkdirAll(s.path("extensions"), 0o755))
 	registry := chartregistry.New(s)
 	registry.Push(s, "v1.0.0", map[string]string{
@@ -89,7 +89,7 @@ func testExtensions(s *stage) {
 	s.write("extensions/watcher.yaml", strings.NewReplacer("REGISTRY", registry.Host(), "LOGIN", string(registry.Login(s, chartregistry.Password)),
 		"AUTHORITY", base64.StdEncoding.EncodeToString(registry.CA())).Replace(declaredExtension))
 	extensions, virtual := s.api[landscape.Runtime].Resource(operatorExtensions), s.api[landscape.Virtual]
-	_, err := extensions.Create(s.context(), s.object(madeExtension), metav1.CreateOptions{})
+	_, err := extensions.Create(s.context(), s.decodeObject(manualExtension), metav1.CreateOptions{})
 	require.NoError(s, err)
 	_, err = s.apply(0)
 	require.NoError(s, err)
@@ -118,10 +118,10 @@ func testExtensions(s *stage) {
 	original := s.get(s.api[landscape.Runtime].Resource(secrets).Namespace("garden"), "registry")
 	assert.Equal(s, original.Object["data"], copied.Object["data"])
 	assert.Contains(s, original.GetFinalizers(), "gardener.cloud/reference-protection")
-	assert.Equal(s, map[string]any{"password": inBase64("of-the-account")}, s.get(virtual.Resource(secrets).Namespace("garden"), "watcher-account").Object["data"], "what values name, and nothing else")
+	assert.Equal(s, map[string]any{"password": encodeBase64("of-the-account")}, s.get(virtual.Resource(secrets).Namespace("garden"), "watcher-account").Object["data"], "what values name, and nothing else")
 	assert.Equal(s, map[string]any{"level": "debug"}, s.get(virtual.Resource(configMaps).Namespace("garden"), "watcher-settings").Object["data"])
 	ofTheChart := s.get(s.api[landscape.Runtime].Resource(secrets).Namespace("runtime-extension-watcher"), "of-the-chart")
-	assert.Equal(s, map[string]any{"config": inBase64("p=of-the-account")}, ofTheChart.Object["data"])
+	assert.Equal(s, map[string]any{"config": encodeBase64("p=of-the-account")}, ofTheChart.Object["data"])
 
 	s.Log("a Seed needs it")
 	s.create(virtual.Resource(installations), `
@@ -150,27 +150,27 @@ conditions:
 	}
 	report, err := s.apply(0)
 	require.NoError(s, err)
-	s.gone(extensions, "somebodys")
+	s.requireNotFound(extensions, "somebodys")
 	require.Len(s, report.Held, 1, "namespaces go when somebody approves it")
 	assert.Equal(s, "runtime-extension-watcher", report.Held[0].Objects[0].Ref.Name)
 	assert.Equal(s, "True DeletionWaits", s.condition(extensions, "watcher", "Installed"))
-	s.gone(virtual.Resource(registrations), "watcher")
+	s.requireNotFound(virtual.Resource(registrations), "watcher")
 	_, err = s.apply(0, report.Held[0].Approval)
 	require.NoError(s, err)
 	for _, name := range []string{"watcher", "somebodys"} {
-		s.gone(extensions, name)
-		s.gone(virtual.Resource(registrations), name)
-		s.gone(virtual.Resource(installationPlans), name)
+		s.requireNotFound(extensions, name)
+		s.requireNotFound(virtual.Resource(registrations), name)
+		s.requireNotFound(virtual.Resource(installationPlans), name)
 	}
-	s.gone(s.api[landscape.Runtime].Resource(extensionObjects).Namespace("garden"), "garden-watcher")
-	s.gone(virtual.Resource(secrets).Namespace("garden"), "watcher-registry")
-	s.gone(s.api[landscape.Runtime].Resource(managedResources).Namespace("garden"), "extension-watcher-garden")
+	s.requireNotFound(s.api[landscape.Runtime].Resource(extensionObjects).Namespace("garden"), "garden-watcher")
+	s.requireNotFound(virtual.Resource(secrets).Namespace("garden"), "watcher-registry")
+	s.requireNotFound(s.api[landscape.Runtime].Resource(managedResources).Namespace("garden"), "extension-watcher-garden")
 }
 
 var installations = schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1beta1", Resource: "controllerinstallations"}
 
 // condition returns status and reason of a condition.
-func (s *stage) condition(r dynamic.ResourceInterface, name, kind string) string {
+func (s *deletionStage) condition(r dynamic.ResourceInterface, name, kind string) string {
 	s.Helper()
 	list, _, err := unstructured.NestedSlice(s.get(r, name).Object, "status", "conditions")
 	require.NoError(s, err)
@@ -182,19 +182,19 @@ func (s *stage) condition(r dynamic.ResourceInterface, name, kind string) string
 	return ""
 }
 
-func (s *stage) create(r dynamic.ResourceInterface, text string) {
+func (s *deletionStage) create(r dynamic.ResourceInterface, text string) {
 	s.Helper()
-	_, err := r.Create(s.context(), s.object(text), metav1.CreateOptions{})
+	_, err := r.Create(s.context(), s.decodeObject(text), metav1.CreateOptions{})
 	require.NoError(s, err)
 }
 
-func (s *stage) withStatus(o *unstructured.Unstructured, text string) *unstructured.Unstructured {
+func (s *deletionStage) withStatus(o *unstructured.Unstructured, text string) *unstructured.Unstructured {
 	s.Helper()
-	o.Object["status"] = s.object(text).Object
+	o.Object["status"] = s.decodeObject(text).Object
 	return o
 }
 
-func (s *stage) gone(r dynamic.ResourceInterface, name string) {
+func (s *deletionStage) requireNotFound(r dynamic.ResourceInterface, name string) {
 	s.Helper()
 	_, err := r.Get(s.context(), name, metav1.GetOptions{})
 	assert.True(s, apierrors.IsNotFound(err), "%s: %v", name, err)

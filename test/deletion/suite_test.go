@@ -24,8 +24,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// patience is the timeout of one run on a busy machine.
-const patience = 4 * time.Minute
+// runTimeout is the timeout of one run on a busy machine.
+const runTimeout = 4 * time.Minute
 
 var env struct {
 	testclusters.Programs
@@ -80,29 +80,29 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// stage is a landscape with only a Garden, and access to its clusters as a person.
-type stage struct {
+// deletionStage is a landscape with only a Garden, and access to its clusters as a person.
+type deletionStage struct {
 	*testing.T
 	dir string
 	api map[string]dynamic.Interface
 }
 
-// noWait removes the minReadySeconds of simulated API servers.
-const noWait = `
+// minReadyPatch removes the minReadySeconds of simulated API servers.
+const minReadyPatch = `
 patches:
 - target: {kind: Deployment}
   patch: |
     - {op: replace, path: /spec/minReadySeconds, value: 0}
 `
 
-func newStage(t *testing.T) *stage {
-	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}}
+func newStage(t *testing.T) *deletionStage {
+	s := &deletionStage{T: t, dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}}
 	require.NoError(t, os.CopyFS(s.dir, os.DirFS(filepath.Join(env.Root, "landscapes/local"))))
 	for _, name := range []string{"golden", "projects", "seeds"} {
 		require.NoError(t, os.RemoveAll(s.path(name)))
 	}
 	require.NoError(t, os.MkdirAll(s.path("components/garden/kube-apiserver"), 0o755))
-	s.write("components/garden/kube-apiserver/kustomization.yaml", noWait)
+	s.write("components/garden/kube-apiserver/kustomization.yaml", minReadyPatch)
 	text := s.read("landscape.yaml")
 	text = strings.Replace(text, "    seeds:\n      local:\n        context: pergola-local\n", "    virtual:\n      context: pergola-virtual\n", 1)
 	s.write("landscape.yaml", text)
@@ -116,29 +116,31 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// on returns the stage for one test.
-func (s *stage) on(t *testing.T) *stage {
+// withTest returns the stage for one test.
+func (s *deletionStage) withTest(t *testing.T) *deletionStage {
 	out := *s
 	out.T = t
 	return &out
 }
 
-func (s *stage) path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
+func (s *deletionStage) path(name string) string {
+	return filepath.Join(s.dir, filepath.FromSlash(name))
+}
 
-func (s *stage) read(name string) string {
+func (s *deletionStage) read(name string) string {
 	s.Helper()
 	text, err := os.ReadFile(s.path(name))
 	require.NoError(s, err)
 	return string(text)
 }
 
-func (s *stage) write(name, text string) {
+func (s *deletionStage) write(name, text string) {
 	s.Helper()
 	require.NoError(s, os.WriteFile(s.path(name), []byte(text), 0o600))
 }
 
-// process is one run of `pergola apply`; it ends no later than the test.
-func (s *stage) process(steps time.Duration, approved ...string) *landscape.Converger {
+// newConverger is one run of `pergola apply`; it ends no later than the test.
+func (s *deletionStage) newConverger(steps time.Duration, approved ...string) *landscape.Converger {
 	s.Helper()
 	key, err := os.ReadFile(filepath.Join(env.Root, "landscapes/local/.sops/age.key"))
 	require.NoError(s, err)
@@ -165,9 +167,9 @@ func (s *stage) process(steps time.Duration, approved ...string) *landscape.Conv
 }
 
 // apply applies the landscape; steps shortens the timeout of each step.
-func (s *stage) apply(steps time.Duration, approved ...string) (*landscape.RunReport, error) {
+func (s *deletionStage) apply(steps time.Duration, approved ...string) (*landscape.RunReport, error) {
 	s.Helper()
-	c := s.process(steps, approved...)
+	c := s.newConverger(steps, approved...)
 	defer c.Close()
 	report, err := c.Apply(s.context())
 	for _, p := range owner.Problems(err) {
@@ -176,8 +178,8 @@ func (s *stage) apply(steps time.Duration, approved ...string) (*landscape.RunRe
 	return report, err
 }
 
-func (s *stage) context() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func (s *deletionStage) context() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), runTimeout)
 	s.Cleanup(cancel)
 	return ctx
 }

@@ -18,22 +18,22 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-func isGone(err error) bool { return apierrors.IsNotFound(err) }
+func isNotFound(err error) bool { return apierrors.IsNotFound(err) }
 
-// settled waits until the state is correct, and checks that there was no wrong write.
-func (w *world) settled() {
+// requireCorrectState waits until the state is correct, and checks that there was no wrong write.
+func (w *testEnvironment) requireCorrectState() {
 	w.Helper()
-	w.settledWithin(deadline)
+	w.requireCorrectStateWithin(stateTimeout)
 }
 
-func (w *world) settledWithin(patience time.Duration) {
+func (w *testEnvironment) requireCorrectStateWithin(patience time.Duration) {
 	w.Helper()
-	w.until(patience, w.wrong)
-	w.innocent()
+	w.waitUntilCorrect(patience, w.findDifferences)
+	w.requireNoForeignWrites()
 }
 
-// until polls until nothing is wrong.
-func (w *world) until(patience time.Duration, wrong func() []string) {
+// waitUntilCorrect polls until nothing is wrong.
+func (w *testEnvironment) waitUntilCorrect(patience time.Duration, wrong func() []string) {
 	w.Helper()
 	late, first, last := time.After(patience), time.Now(), ""
 	for {
@@ -54,10 +54,10 @@ func (w *world) until(patience time.Duration, wrong func() []string) {
 	}
 }
 
-// await waits for a channel to be closed.
-func (w *world) await(done <-chan struct{}) {
+// waitForChannel waits for a channel to be closed.
+func (w *testEnvironment) waitForChannel(done <-chan struct{}) {
 	w.Helper()
-	w.until(deadline, func() []string {
+	w.waitUntilCorrect(stateTimeout, func() []string {
 		select {
 		case <-done:
 			return nil
@@ -67,52 +67,52 @@ func (w *world) await(done <-chan struct{}) {
 	})
 }
 
-// innocent checks that only own objects were written, and only allowed ones deleted.
-func (w *world) innocent() {
+// requireNoForeignWrites checks that only own objects were written, and only allowed ones deleted.
+func (w *testEnvironment) requireNoForeignWrites() {
 	w.Helper()
-	for _, l := range w.lines {
-		for _, r := range l.writes() {
+	for _, l := range w.transports {
+		for _, r := range l.writesSoFar() {
 			path, status := strings.CutSuffix(r.path, "/status")
 			switch {
 			case strings.HasSuffix(r.path, "/namespaces/"+w.ns+"/events"), strings.HasPrefix(r.path, "/apis/coordination.k8s.io/v1/namespaces/"+w.ns+"/leases"):
-			case !w.mayWrite[path], status && !strings.Contains(path, "/managedresources/"):
+			case !w.allowedWrites[path], status && !strings.Contains(path, "/managedresources/"):
 				assert.Fail(w, "foreign object written", "%s %s", r.verb, r.path)
-			case r.verb == "DELETE" && !w.mayDelete[r.path]:
+			case r.verb == "DELETE" && !w.allowedDeletions[r.path]:
 				assert.Fail(w, "wanted object deleted", "%s", r.path)
 			}
 		}
 	}
 }
 
-// wrong returns the differences from the wanted state.
-func (w *world) wrong() []string {
+// findDifferences returns the differences from the wanted state.
+func (w *testEnvironment) findDifferences() []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	mrs, err := w.managedResources()
 	if err != nil {
 		return []string{err.Error()}
 	}
-	for _, mr := range slices.Sorted(maps.Keys(w.want)) {
-		if text := w.wrongConditions(mr, mrs[mr]); text != "" {
+	for _, mr := range slices.Sorted(maps.Keys(w.wantedObjects)) {
+		if text := w.findWrongConditions(mr, mrs[mr]); text != "" {
 			say("%s", text)
 		}
 	}
 	for mr := range mrs {
-		if w.want[mr] == nil && mr != "theirs" {
+		if w.wantedObjects[mr] == nil && mr != "theirs" {
 			say("ManagedResource %s is left over: finalizers %v, status %.1000v", mr, mrs[mr].GetFinalizers(), mrs[mr].Object["status"])
 		}
 	}
 	if len(out) > 0 {
 		return out // further checks are more expensive
 	}
-	there, err := w.labelled()
+	there, err := w.managedObjects()
 	if err != nil {
 		return []string{err.Error()}
 	}
-	for _, mr := range slices.Sorted(maps.Keys(w.want)) {
+	for _, mr := range slices.Sorted(maps.Keys(w.wantedObjects)) {
 		origin := w.ns + "/" + mr
 		var refs []string
-		for _, o := range w.want[mr] {
+		for _, o := range w.wantedObjects[mr] {
 			path := pathOf(o)
 			refs = append(refs, path)
 			live := there[path]
@@ -123,14 +123,14 @@ func (w *world) wrong() []string {
 				say("%s is of %q", path, live.GetAnnotations()[resourcesv1alpha1.Origin])
 			case live.GetDeletionTimestamp() != nil:
 				say("%s is being deleted", path)
-			case !holds(live.Object, o.Object):
+			case !hasDeclared(live.Object, o.Object):
 				say("%s is %v, want %v", path, live.Object, o.Object)
 			}
 			delete(there, path)
 		}
 		slices.Sort(refs)
 		have, err := w.inventory(mrs[mr])
-		if w.early {
+		if w.hasInFlightCreates {
 			have = slices.DeleteFunc(have, func(path string) bool { return !slices.Contains(refs, path) })
 		}
 		if err != nil || !slices.Equal(have, refs) {
@@ -140,11 +140,11 @@ func (w *world) wrong() []string {
 	for path := range there {
 		say("%s is left over", path)
 	}
-	return append(out, w.wrongTheirs()...)
+	return append(out, w.findForeignChanges()...)
 }
 
 // managedResources returns the ManagedResources of this world, by name.
-func (w *world) managedResources() (map[string]*unstructured.Unstructured, error) {
+func (w *testEnvironment) managedResources() (map[string]*unstructured.Unstructured, error) {
 	list, err := w.resource(w.reference("ManagedResource", "")).List(w.ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -156,21 +156,21 @@ func (w *world) managedResources() (map[string]*unstructured.Unstructured, error
 	return out, nil
 }
 
-// complaint returns a wrong condition of a ManagedResource, or "".
-func (w *world) complaint(mr string) string {
+// conditionComplaint returns a wrong condition of a ManagedResource, or "".
+func (w *testEnvironment) conditionComplaint(mr string) string {
 	all, err := w.managedResources()
 	if err != nil {
 		return err.Error()
 	}
-	return w.wrongConditions(mr, all[mr])
+	return w.findWrongConditions(mr, all[mr])
 }
 
-func (w *world) wrongConditions(mr string, o *unstructured.Unstructured) string {
+func (w *testEnvironment) findWrongConditions(mr string, o *unstructured.Unstructured) string {
 	if o == nil {
 		return mr + " is not there"
 	}
 	finalizer := resourcesv1alpha1.FinalizerName
-	if class := w.classes[mr]; class != "" {
+	if class := w.classByResource[mr]; class != "" {
 		finalizer += "-" + class
 	}
 	if !slices.Equal(o.GetFinalizers(), []string{finalizer}) {
@@ -182,7 +182,7 @@ func (w *world) wrongConditions(mr string, o *unstructured.Unstructured) string 
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {
 		if c, ok := c.(map[string]any); ok && c["type"] == string(resourcesv1alpha1.ResourcesApplied) {
-			if c["status"] == "True" || w.early && c["reason"] == resourcesv1alpha1.ConditionDeletionPending {
+			if c["status"] == "True" || w.hasInFlightCreates && c["reason"] == resourcesv1alpha1.ConditionDeletionPending {
 				return ""
 			}
 			return fmt.Sprintf("%s: %v", mr, c)
@@ -191,8 +191,8 @@ func (w *world) wrongConditions(mr string, o *unstructured.Unstructured) string 
 	return mr + ": no condition"
 }
 
-// labelled returns all objects labelled as parts of our ManagedResources, by path.
-func (w *world) labelled() (map[string]*unstructured.Unstructured, error) {
+// managedObjects returns all objects labelled as parts of our ManagedResources, by path.
+func (w *testEnvironment) managedObjects() (map[string]*unstructured.Unstructured, error) {
 	out := map[string]*unstructured.Unstructured{}
 	for _, gvr := range []schema.GroupVersionResource{
 		{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "secrets"}, {Version: "v1", Resource: "namespaces"}, {Version: "v1", Resource: "serviceaccounts"},
@@ -200,7 +200,7 @@ func (w *world) labelled() (map[string]*unstructured.Unstructured, error) {
 		{Group: w.ns + ".faults.example", Version: "v1", Resource: "widgets"},
 	} {
 		list, err := w.api.Resource(gvr).List(w.ctx, metav1.ListOptions{LabelSelector: resourcesv1alpha1.ManagedBy + "=" + resourcesv1alpha1.ManagedByGardener})
-		if isGone(err) {
+		if isNotFound(err) {
 			continue // the custom resource is not defined
 		}
 		if err != nil {
@@ -216,10 +216,10 @@ func (w *world) labelled() (map[string]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// wrongTheirs returns changes of foreign objects.
-func (w *world) wrongTheirs() []string {
+// findForeignChanges returns changes of foreign objects.
+func (w *testEnvironment) findForeignChanges() []string {
 	var out []string
-	for _, o := range w.theirs {
+	for _, o := range w.foreignObjects {
 		live, err := w.resource(o).Get(w.ctx, o.GetName(), metav1.GetOptions{})
 		if err != nil {
 			out = append(out, err.Error())
@@ -230,13 +230,13 @@ func (w *world) wrongTheirs() []string {
 	return out
 }
 
-// holds reports whether a live value has all declared values.
-func holds(live, declared any) bool {
+// hasDeclared reports whether a live value has all declared values.
+func hasDeclared(live, declared any) bool {
 	switch declared := declared.(type) {
 	case map[string]any:
 		have, ok := live.(map[string]any)
 		for k, v := range declared {
-			if !ok || !holds(have[k], v) {
+			if !ok || !hasDeclared(have[k], v) {
 				return false
 			}
 		}
@@ -247,7 +247,7 @@ func holds(live, declared any) bool {
 			return false
 		}
 		for i := range declared {
-			if !holds(have[i], declared[i]) {
+			if !hasDeclared(have[i], declared[i]) {
 				return false
 			}
 		}

@@ -10,15 +10,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// jumping is an adjustable clock; timers still take their real time.
-type jumping struct {
+// adjustableClock is an adjustable clock; timers still take their real time.
+type adjustableClock struct {
 	clock.RealClock
-	off atomic.Int64
+	offset atomic.Int64
 }
 
-func (c *jumping) Now() time.Time { return c.RealClock.Now().Add(time.Duration(c.off.Load())) }
+func (c *adjustableClock) Now() time.Time {
+	return c.RealClock.Now().Add(time.Duration(c.offset.Load()))
+}
 
-func (c *jumping) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+func (c *adjustableClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // TestClockJumps moves the clock forward and backward, while the process works and while it waits.
 func TestClockJumps(t *testing.T) {
@@ -26,42 +28,42 @@ func TestClockJumps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 5*time.Minute)
-			now := &jumping{}
-			p := w.start("seed", func(s *setup) { s.cluster.Clock, s.manager.Clock = now, now })
-			leap := func() { now.off.Add(int64(jump)) }
+			now := &adjustableClock{}
+			p := w.startEngine("seed", func(s *processOptions) { s.cluster.Clock, s.manager.Clock = now, now })
+			leap := func() { now.offset.Add(int64(jump)) }
 
-			done := p.at(1+chance(t).IntN(10), leap)
-			w.declare("thing", "seed", w.before())
-			w.come(done)
-			w.settled()
+			done := p.callAt(1+newRand(t).IntN(10), leap)
+			w.declareResource("thing", "seed", w.initialObjects())
+			w.waitForEvent(done)
+			w.requireCorrectState()
 
 			leap()
 			changed := w.object(settingsAt(1))
 			w.patch(changed, "{data: {a: other}}")
-			w.settled()
+			w.requireCorrectState()
 			gone := w.object(credentials)
 			require.NoError(t, w.resource(gone).Delete(w.ctx, gone.GetName(), metav1.DeleteOptions{}))
 			leap()
-			w.settled()
+			w.requireCorrectState()
 
 			// The clock jumps while the process waits after a failure.
 			failing := w.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: later, namespace: NS-later}}")
-			w.may(w.objects(old, fixedAt(1))...)
-			w.declare("thing", "seed", append(w.after(), failing))
-			w.until(deadline, func() []string {
-				if w.complaint("thing") == "" {
+			w.allowDeletion(w.objects(removedObject, immutableObjectAt(1))...)
+			w.declareResource("thing", "seed", append(w.changedObjects(), failing))
+			w.waitUntilCorrect(stateTimeout, func() []string {
+				if w.conditionComplaint("thing") == "" {
 					return []string{"nothing fails"}
 				}
 				return nil
 			})
 			leap()
 			w.create("{apiVersion: v1, kind: Namespace, metadata: {name: NS-later}}")
-			w.settledWithin(2 * deadline)
+			w.requireCorrectStateWithin(2 * stateTimeout)
 
-			done = p.at(3, leap)
-			w.withdraw("thing")
-			w.come(done)
-			w.settled()
+			done = p.callAt(3, leap)
+			w.deleteResource("thing")
+			w.waitForEvent(done)
+			w.requireCorrectState()
 		})
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// noticed is the maximum time to detect a dead connection: client-go pings after 30 seconds of
-// silence, and waits 15 seconds for the answer.
-const noticed = 90 * time.Second
+// detectionTimeout is the maximum time to detect a dead connection: client-go pings after 30
+// seconds of silence, and waits 15 seconds for the answer.
+const detectionTimeout = 90 * time.Second
 
 // TestHalfOpenConnections: a connection dies silently while the process waits or works.
 func TestHalfOpenConnections(t *testing.T) {
@@ -17,28 +17,28 @@ func TestHalfOpenConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, through := newWorld(t, 8*time.Minute), newWire(t)
-			p := w.start("seed", func(s *setup) { s.config, s.cluster.RequestTimeout = through.config(), 3*time.Second })
+			p := w.startEngine("seed", func(s *processOptions) { s.config, s.cluster.RequestTimeout = through.config(), 3*time.Second })
 			frozen := 0
-			freeze := func() { frozen = through.freeze() }
+			freeze := func() { frozen = through.freezeAll() }
 			if name == "while it makes" {
-				p.at(frozenAt, freeze)
+				p.callAt(frozenAt, freeze)
 			}
-			w.declare("thing", "seed", w.before())
-			w.settledWithin(noticed)
+			w.declareResource("thing", "seed", w.initialObjects())
+			w.requireCorrectStateWithin(detectionTimeout)
 			if name == "while it waits" {
 				freeze()
 			}
 			if name == "while it changes" {
-				p.at(frozenAt, freeze)
+				p.callAt(frozenAt, freeze)
 			}
-			w.may(w.objects(old, fixedAt(1))...)
-			w.drift()
-			w.declare("thing", "seed", w.after())
-			w.settledWithin(noticed)
+			w.allowDeletion(w.objects(removedObject, immutableObjectAt(1))...)
+			w.changeLiveObjects()
+			w.declareResource("thing", "seed", w.changedObjects())
+			w.requireCorrectStateWithin(detectionTimeout)
 			assert.Positive(t, frozen, "no connection was open")
-			p.use(nil)
-			w.withdraw("thing")
-			w.settledWithin(noticed)
+			p.setFaults(nil)
+			w.deleteResource("thing")
+			w.requireCorrectStateWithin(detectionTimeout)
 		})
 	}
 }
@@ -46,13 +46,13 @@ func TestHalfOpenConnections(t *testing.T) {
 // TestSlowConnection delays all traffic.
 func TestSlowConnection(t *testing.T) {
 	w, through := newWorld(t, 8*time.Minute), newWire(t)
-	through.slow(150 * time.Millisecond)
-	w.start("seed", func(s *setup) { s.config = through.config() })
-	w.declare("thing", "seed", append(w.before(), w.configMaps(40, "1")...))
-	w.settledWithin(2 * deadline)
-	w.may(w.objects(old, fixedAt(1))...)
-	w.declare("thing", "seed", append(w.after(), w.configMaps(40, "2")...))
-	w.settledWithin(2 * deadline)
-	w.withdraw("thing")
-	w.settledWithin(2 * deadline)
+	through.setDelay(150 * time.Millisecond)
+	w.startEngine("seed", func(s *processOptions) { s.config = through.config() })
+	w.declareResource("thing", "seed", append(w.initialObjects(), w.configMaps(40, "1")...))
+	w.requireCorrectStateWithin(2 * stateTimeout)
+	w.allowDeletion(w.objects(removedObject, immutableObjectAt(1))...)
+	w.declareResource("thing", "seed", append(w.changedObjects(), w.configMaps(40, "2")...))
+	w.requireCorrectStateWithin(2 * stateTimeout)
+	w.deleteResource("thing")
+	w.requireCorrectStateWithin(2 * stateTimeout)
 }

@@ -15,82 +15,82 @@ import (
 	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
-// lastWrite is one more than the number of writes of the first deployment.
-const lastWrite = 16
+// maxWrites is one more than the number of writes of the first deployment.
+const maxWrites = 16
 
-// atEachWrite runs a test for every write of the first deployment, or for a sample.
-func atEachWrite(t *testing.T, run func(w *world, p *process, n int)) {
+// runAtEachWrite runs a test for every write of the first deployment, or for a sample.
+func runAtEachWrite(t *testing.T, run func(w *testEnvironment, p *engineProcess, n int)) {
 	t.Helper()
 	for n := range speeds.Points(t) {
-		if n > lastWrite {
+		if n > maxWrites {
 			return
 		}
 		t.Run(fmt.Sprint("write ", n), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 5*time.Minute)
-			run(w, w.start("seed"), n)
+			run(w, w.startEngine("seed"), n)
 		})
 	}
 }
 
-// come waits for an event; the deployment may end without it.
-func (w *world) come(done <-chan struct{}) {
+// waitForEvent waits for an event; the deployment may end without it.
+func (w *testEnvironment) waitForEvent(done <-chan struct{}) {
 	w.Helper()
-	w.until(deadline, func() []string {
+	w.waitUntilCorrect(stateTimeout, func() []string {
 		select {
 		case <-done:
 			return nil
 		default:
-			return w.wrong()
+			return w.findDifferences()
 		}
 	})
 }
 
 // TestManagedResourceDeletedWhileApplying checks that nothing of it remains.
 func TestManagedResourceDeletedWhileApplying(t *testing.T) {
-	atEachWrite(t, func(w *world, p *process, n int) {
+	runAtEachWrite(t, func(w *testEnvironment, p *engineProcess, n int) {
 		mr := w.reference("ManagedResource", "thing")
 		var err error
-		gone := p.at(n, func() { err = w.resource(mr).Delete(w.ctx, "thing", metav1.DeleteOptions{}) })
-		w.may(w.before()...)
-		w.declare("thing", "seed", w.before())
-		w.come(gone)
-		p.use(nil)
+		gone := p.callAt(n, func() { err = w.resource(mr).Delete(w.ctx, "thing", metav1.DeleteOptions{}) })
+		w.allowDeletion(w.initialObjects()...)
+		w.declareResource("thing", "seed", w.initialObjects())
+		w.waitForEvent(gone)
+		p.setFaults(nil)
 		require.NoError(w, err)
 		if live, err := w.get("ManagedResource", "thing"); err == nil && live.GetDeletionTimestamp() == nil {
-			w.withdraw("thing") // it took fewer writes
+			w.deleteResource("thing") // it took fewer writes
 		}
-		delete(w.want, "thing")
-		w.settled()
+		delete(w.wantedObjects, "thing")
+		w.requireCorrectState()
 	})
 }
 
 // TestSecretDeletedWhileApplying: nothing is deleted for it, and another Secret continues.
 func TestSecretDeletedWhileApplying(t *testing.T) {
-	atEachWrite(t, func(w *world, p *process, n int) {
+	runAtEachWrite(t, func(w *testEnvironment, p *engineProcess, n int) {
 		secret := w.reference("Secret", "data-1")
 		var err error
-		gone := p.at(n, func() { err = w.resource(secret).Delete(w.ctx, "data-1", metav1.DeleteOptions{}) })
-		w.declare("thing", "seed", w.before())
-		w.come(gone)
-		p.use(nil)
+		gone := p.callAt(n, func() { err = w.resource(secret).Delete(w.ctx, "data-1", metav1.DeleteOptions{}) })
+		w.declareResource("thing", "seed", w.initialObjects())
+		w.waitForEvent(gone)
+		p.setFaults(nil)
 		require.NoError(w, err)
 		if _, err := w.get("Secret", "data-1"); err == nil {
 			require.NoError(w, w.resource(secret).Delete(w.ctx, "data-1", metav1.DeleteOptions{}))
 		}
-		w.until(deadline, func() []string {
-			if text := w.complaint("thing"); text == "" {
+		w.waitUntilCorrect(stateTimeout, func() []string {
+			if text := w.conditionComplaint("thing"); text == "" {
 				return []string{"it does not say that its Secret is gone"}
 			}
 			return nil
 		})
-		w.innocent()
-		w.may(w.objects(old, fixedAt(1))...)
-		w.putData("data-1", w.after())
-		w.expect("thing", "seed", w.after())
-		w.settled()
-		w.withdraw("thing")
-		w.settled()
+		w.requireNoForeignWrites()
+		w.allowDeletion(w.objects(removedObject, immutableObjectAt(1))...)
+		w.writeDataSecret("data-1", w.changedObjects())
+		w.setWanted("thing", "seed", w.changedObjects())
+		w.requireCorrectState()
+		w.deleteResource("thing")
+		w.requireCorrectState()
 	})
 }
 
@@ -98,38 +98,38 @@ func TestSecretDeletedWhileApplying(t *testing.T) {
 // itself, or a person creates it again.
 func TestNamespaceDeletedWhileApplying(t *testing.T) {
 	t.Run("own", func(t *testing.T) {
-		atEachWrite(t, func(w *world, p *process, n int) {
+		runAtEachWrite(t, func(w *testEnvironment, p *engineProcess, n int) {
 			ns := w.object(namespace)
-			gone := p.at(n, func() { _ = w.resource(ns).Delete(w.ctx, ns.GetName(), metav1.DeleteOptions{}) })
-			w.declare("thing", "seed", w.before())
-			w.come(gone)
-			p.use(nil)
-			w.settled()
-			w.withdraw("thing")
-			w.settled()
+			gone := p.callAt(n, func() { _ = w.resource(ns).Delete(w.ctx, ns.GetName(), metav1.DeleteOptions{}) })
+			w.declareResource("thing", "seed", w.initialObjects())
+			w.waitForEvent(gone)
+			p.setFaults(nil)
+			w.requireCorrectState()
+			w.deleteResource("thing")
+			w.requireCorrectState()
 		})
 	})
 	t.Run("foreign", func(t *testing.T) {
-		atEachWrite(t, func(w *world, p *process, n int) {
+		runAtEachWrite(t, func(w *testEnvironment, p *engineProcess, n int) {
 			w.create(namespace)
-			ns, objects := w.object(namespace), w.objects(definition, widget, deployment, credentials, settingsAt(1), fixedAt(1), old)
-			gone := p.at(n, func() { _ = w.resource(ns).Delete(w.ctx, ns.GetName(), metav1.DeleteOptions{}) })
-			w.declare("thing", "seed", objects)
-			w.come(gone)
-			p.use(nil)
+			ns, objects := w.object(namespace), w.objects(definition, widget, deployment, credentials, settingsAt(1), immutableObjectAt(1), removedObject)
+			gone := p.callAt(n, func() { _ = w.resource(ns).Delete(w.ctx, ns.GetName(), metav1.DeleteOptions{}) })
+			w.declareResource("thing", "seed", objects)
+			w.waitForEvent(gone)
+			p.setFaults(nil)
 			if live, err := w.resource(ns).Get(w.ctx, ns.GetName(), metav1.GetOptions{}); err == nil && live.GetDeletionTimestamp() == nil {
 				require.NoError(w, w.resource(ns).Delete(w.ctx, ns.GetName(), metav1.DeleteOptions{}))
 			}
-			w.until(deadline, func() []string {
-				if _, err := w.resource(ns).Get(w.ctx, ns.GetName(), metav1.GetOptions{}); !isGone(err) {
+			w.waitUntilCorrect(stateTimeout, func() []string {
+				if _, err := w.resource(ns).Get(w.ctx, ns.GetName(), metav1.GetOptions{}); !isNotFound(err) {
 					return []string{"the namespace is still there"}
 				}
 				return nil
 			})
 			w.create(namespace)
-			w.settledWithin(2 * deadline)
-			w.withdraw("thing")
-			w.settled()
+			w.requireCorrectStateWithin(2 * stateTimeout)
+			w.deleteResource("thing")
+			w.requireCorrectState()
 		})
 	})
 }
@@ -137,46 +137,46 @@ func TestNamespaceDeletedWhileApplying(t *testing.T) {
 // TestDefinitionDeletedWhileApplying: without the CustomResourceDefinition of ManagedResources,
 // they and their objects are deleted. When both exist again, everything is deployed again.
 func TestDefinitionDeletedWhileApplying(t *testing.T) {
-	draw := chance(t)
+	draw := newRand(t)
 	w := newWorld(t, 8*time.Minute)
-	p := w.start("seed")
+	p := w.startEngine("seed")
 	crd := w.managedResourceDefinition()
-	w.theirs = w.theirs[:2] // their ManagedResource is deleted as well
+	w.foreignObjects = w.foreignObjects[:2] // their ManagedResource is deleted as well
 	for round := range 3 {
-		gone := p.at(1+draw.IntN(12), func() { _ = w.resource(crd).Delete(w.ctx, crd.GetName(), metav1.DeleteOptions{}) })
+		gone := p.callAt(1+draw.IntN(12), func() { _ = w.resource(crd).Delete(w.ctx, crd.GetName(), metav1.DeleteOptions{}) })
 		if round == 0 {
-			w.declare("thing", "seed", w.before())
+			w.declareResource("thing", "seed", w.initialObjects())
 		} else {
 			w.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {class: seed, secretRefs: [{name: data-1}]}}")
 		}
-		w.may(w.before()...)
-		w.come(gone)
-		p.use(nil)
+		w.allowDeletion(w.initialObjects()...)
+		w.waitForEvent(gone)
+		p.setFaults(nil)
 		if round == 0 {
 			w.patch(w.reference("ManagedResource", "theirs"), "{metadata: {finalizers: null}}")
 		}
-		w.until(deadline, func() []string {
+		w.waitUntilCorrect(stateTimeout, func() []string {
 			live, err := w.resource(crd).Get(w.ctx, crd.GetName(), metav1.GetOptions{})
 			switch {
-			case isGone(err):
+			case isNotFound(err):
 				return nil
 			case err == nil && live.GetDeletionTimestamp() == nil:
 				_ = w.resource(crd).Delete(w.ctx, crd.GetName(), metav1.DeleteOptions{})
 			}
 			return []string{"the definition is still there"}
 		})
-		labelled, err := w.labelled()
+		labelled, err := w.managedObjects()
 		require.NoError(t, err)
 		assert.Empty(t, labelled)
 		w.defineManagedResources()
 	}
 	w.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {class: seed, secretRefs: [{name: data-1}]}}")
-	w.settledWithin(2 * deadline)
-	w.withdraw("thing")
-	w.settled()
+	w.requireCorrectStateWithin(2 * stateTimeout)
+	w.deleteResource("thing")
+	w.requireCorrectState()
 }
 
-func (w *world) managedResourceDefinition() *unstructured.Unstructured {
+func (w *testEnvironment) managedResourceDefinition() *unstructured.Unstructured {
 	for _, crd := range crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group) {
 		if crd.Spec.Names.Kind == "ManagedResource" {
 			return w.object("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + crd.Name + "}}")
@@ -187,10 +187,10 @@ func (w *world) managedResourceDefinition() *unstructured.Unstructured {
 }
 
 // defineManagedResources creates the definition, and waits until it is served.
-func (w *world) defineManagedResources() {
+func (w *testEnvironment) defineManagedResources() {
 	w.Helper()
-	require.NoError(w, suite.define())
-	w.until(deadline, func() []string {
+	require.NoError(w, suite.createDefinitions())
+	w.waitUntilCorrect(stateTimeout, func() []string {
 		if _, err := w.resource(w.reference("ManagedResource", "")).List(w.ctx, metav1.ListOptions{}); err != nil {
 			return []string{err.Error()}
 		}

@@ -18,39 +18,41 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// janitor does the work of Kubernetes controllers on deletions: it empties and finalizes
+// deletionController does the work of Kubernetes controllers on deletions: it empties and finalizes
 // terminating namespaces, and ends foreground deletions. Those in kube-controller-manager start
 // after seconds.
-type janitor struct {
-	ctx    context.Context
-	client kubernetes.Interface
-	meta   metadata.Interface
-	group  sync.WaitGroup
-	busy   sync.Map
+type deletionController struct {
+	ctx        context.Context
+	client     kubernetes.Interface
+	meta       metadata.Interface
+	group      sync.WaitGroup
+	inProgress sync.Map
 }
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// tidy works until the context ends.
-func tidy(ctx context.Context, config *rest.Config) {
-	j := &janitor{ctx: ctx, client: kubernetes.NewForConfigOrDie(config), meta: metadata.NewForConfigOrDie(config)}
-	j.group.Go(func() { j.follow(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, j.namespace) })
-	j.group.Go(func() { j.follow(deployments, j.foreground) })
+// runJanitor works until the context ends.
+func runJanitor(ctx context.Context, config *rest.Config) {
+	j := &deletionController{ctx: ctx, client: kubernetes.NewForConfigOrDie(config), meta: metadata.NewForConfigOrDie(config)}
+	j.group.Go(func() {
+		j.handleDeletions(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, j.finalizeNamespace)
+	})
+	j.group.Go(func() { j.handleDeletions(deployments, j.finishForeground) })
 	j.group.Wait()
 }
 
-// follow calls do for each object that is being deleted. An informer would pause too long after a
-// restart.
-func (j *janitor) follow(gvr schema.GroupVersionResource, do func(*metav1.PartialObjectMetadata)) {
+// handleDeletions calls do for each object that is being deleted. An informer would pause too long
+// after a restart.
+func (j *deletionController) handleDeletions(gvr schema.GroupVersionResource, do func(*metav1.PartialObjectMetadata)) {
 	see := func(o *metav1.PartialObjectMetadata) {
 		if o.DeletionTimestamp == nil {
 			return
 		}
-		if _, busy := j.busy.LoadOrStore(o.UID, true); !busy {
-			j.group.Go(func() { do(o); j.busy.Delete(o.UID) })
+		if _, busy := j.inProgress.LoadOrStore(o.UID, true); !busy {
+			j.group.Go(func() { do(o); j.inProgress.Delete(o.UID) })
 		}
 	}
-	j.until(func() bool {
+	j.retryUntilDone(func() bool {
 		list, err := j.meta.Resource(gvr).List(j.ctx, metav1.ListOptions{})
 		if err != nil {
 			return false
@@ -72,39 +74,39 @@ func (j *janitor) follow(gvr schema.GroupVersionResource, do func(*metav1.Partia
 	})
 }
 
-// until retries until try succeeds.
-func (j *janitor) until(try func() bool) {
+// retryUntilDone retries until try succeeds.
+func (j *deletionController) retryUntilDone(try func() bool) {
 	_ = wait.PollUntilContextCancel(j.ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) { return try(), nil })
 }
 
-func (j *janitor) foreground(o *metav1.PartialObjectMetadata) {
+func (j *deletionController) finishForeground(o *metav1.PartialObjectMetadata) {
 	if !slices.Contains(o.Finalizers, metav1.FinalizerDeleteDependents) {
 		return
 	}
-	j.until(func() bool {
+	j.retryUntilDone(func() bool {
 		_, err := j.meta.Resource(deployments).Namespace(o.Namespace).Patch(j.ctx, o.Name, types.MergePatchType,
 			[]byte(`{"metadata":{"finalizers":null,"uid":"`+string(o.UID)+`"}}`), metav1.PatchOptions{})
-		return err == nil || isGone(err)
+		return err == nil || isNotFound(err)
 	})
 }
 
-func (j *janitor) namespace(o *metav1.PartialObjectMetadata) {
-	j.until(func() bool {
+func (j *deletionController) finalizeNamespace(o *metav1.PartialObjectMetadata) {
+	j.retryUntilDone(func() bool {
 		live, err := j.client.CoreV1().Namespaces().Get(j.ctx, o.Name, metav1.GetOptions{})
-		if isGone(err) || err == nil && live.UID != o.UID {
+		if isNotFound(err) || err == nil && live.UID != o.UID {
 			return true
 		}
-		if err != nil || !j.empty(o.Name) {
+		if err != nil || !j.deleteContents(o.Name) {
 			return false
 		}
 		live.Spec.Finalizers = nil
 		_, err = j.client.CoreV1().Namespaces().Finalize(j.ctx, live, metav1.UpdateOptions{})
-		return err == nil || isGone(err)
+		return err == nil || isNotFound(err)
 	})
 }
 
-// empty deletes the objects of a namespace and reports whether it was empty.
-func (j *janitor) empty(namespace string) bool {
+// deleteContents deletes the objects of a namespace and reports whether it was empty.
+func (j *deletionController) deleteContents(namespace string) bool {
 	lists, err := j.client.Discovery().ServerPreferredNamespacedResources()
 	if err != nil {
 		return false
@@ -121,7 +123,7 @@ func (j *janitor) empty(namespace string) bool {
 			}
 			resource := j.meta.Resource(gv.WithResource(r.Name)).Namespace(namespace)
 			found, err := resource.List(j.ctx, metav1.ListOptions{})
-			if isGone(err) {
+			if isNotFound(err) {
 				continue // its definition no longer exists
 			}
 			if err != nil {

@@ -42,28 +42,28 @@ spec:
     metadata: {labels: {app: app}}
     spec: {containers: [{name: app, image: "registry.k8s.io/pause:3.10"}]}
 `
-	credentials = `{apiVersion: v1, kind: Secret, metadata: {name: credentials, namespace: NS-t}, data: {password: c2VjcmV0}}`
-	settings    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: NS}, data: {a: "%d"}}`
-	fixed       = `{apiVersion: v1, kind: ConfigMap, metadata: {name: fixed, namespace: NS, annotations: {resources.gardener.cloud/delete-on-invalid-update: "true"}}, immutable: true, data: {a: "%d"}}`
-	old         = `{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: NS-t}, data: {a: b}}`
-	added       = `{apiVersion: v1, kind: ConfigMap, metadata: {name: added, namespace: NS-t}, data: {a: b}}`
+	credentials     = `{apiVersion: v1, kind: Secret, metadata: {name: credentials, namespace: NS-t}, data: {password: c2VjcmV0}}`
+	settings        = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: NS}, data: {a: "%d"}}`
+	immutableObject = `{apiVersion: v1, kind: ConfigMap, metadata: {name: fixed, namespace: NS, annotations: {resources.gardener.cloud/delete-on-invalid-update: "true"}}, immutable: true, data: {a: "%d"}}`
+	removedObject   = `{apiVersion: v1, kind: ConfigMap, metadata: {name: old, namespace: NS-t}, data: {a: b}}`
+	addedObject     = `{apiVersion: v1, kind: ConfigMap, metadata: {name: added, namespace: NS-t}, data: {a: b}}`
 )
 
-func settingsAt(revision int) string { return fmt.Sprintf(settings, revision) }
-func fixedAt(revision int) string    { return fmt.Sprintf(fixed, revision) }
+func settingsAt(revision int) string        { return fmt.Sprintf(settings, revision) }
+func immutableObjectAt(revision int) string { return fmt.Sprintf(immutableObject, revision) }
 
-func (w *world) before() []*unstructured.Unstructured {
-	return w.objects(definition, widget, namespace, deployment, credentials, settingsAt(1), fixedAt(1), old)
+func (w *testEnvironment) initialObjects() []*unstructured.Unstructured {
+	return w.objects(definition, widget, namespace, deployment, credentials, settingsAt(1), immutableObjectAt(1), removedObject)
 }
 
-// after has one additional, one removed, one changed and one recreated object.
-func (w *world) after() []*unstructured.Unstructured {
-	return w.objects(definition, widget, namespace, deployment, credentials, settingsAt(2), fixedAt(2), added)
+// changedObjects has one additional, one removed, one changed and one recreated object.
+func (w *testEnvironment) changedObjects() []*unstructured.Unstructured {
+	return w.objects(definition, widget, namespace, deployment, credentials, settingsAt(2), immutableObjectAt(2), addedObject)
 }
 
-// drift changes objects as a person does, including one whose declaration is about to change, and
-// deletes another one.
-func (w *world) drift() {
+// changeLiveObjects changes objects as a person does, including one whose declaration is about to
+// change, and deletes another one.
+func (w *testEnvironment) changeLiveObjects() {
 	w.Helper()
 	w.patch(w.object(widget), "{spec: {size: 4}}")
 	w.patch(w.object(settingsAt(1)), "{data: {a: other}}")
@@ -71,10 +71,10 @@ func (w *world) drift() {
 	require.NoError(w, w.resource(gone).Delete(w.ctx, gone.GetName(), metav1.DeleteOptions{}))
 }
 
-// blow is a fault of a request, and of its process.
-type blow struct {
-	fate
-	cut bool // the process is killed
+// processFault is a fault of a request, and of its process.
+type processFault struct {
+	requestFault
+	killsProcess bool // the process is killed
 }
 
 // TestKilledBetweenAnyTwoRequests creates and changes a ManagedResource, moves it to another class
@@ -82,11 +82,11 @@ type blow struct {
 // step, for all n.
 func TestKilledBetweenAnyTwoRequests(t *testing.T) {
 	apiserver.Needed(t)
-	for name, b := range map[string]blow{
-		"killed before its request gets to the server":   {fate{unreached: true}, true},
-		"killed after its request, before the answer":    {fate{lost: true}, true},
-		"its request does not get to the server":         {fate{unreached: true}, false},
-		"its request is carried out, the answer is lost": {fate{lost: true}, false},
+	for name, b := range map[string]processFault{
+		"killed before its request gets to the server":   {requestFault{isUnsent: true}, true},
+		"killed after its request, before the answer":    {requestFault{isAnswerLost: true}, true},
+		"its request does not get to the server":         {requestFault{isUnsent: true}, false},
+		"its request is carried out, the answer is lost": {requestFault{isAnswerLost: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var last atomic.Int64
@@ -98,7 +98,7 @@ func TestKilledBetweenAnyTwoRequests(t *testing.T) {
 				}
 				walkers.Go(func() error {
 					t.Run(fmt.Sprint("request ", n), func(t *testing.T) {
-						if newWorld(t, 5*time.Minute).walk(n, b) == 0 {
+						if newWorld(t, 5*time.Minute).runLifecycle(n, b) == 0 {
 							last.Store(int64(n))
 						}
 					})
@@ -114,84 +114,84 @@ func TestKilledBetweenAnyTwoRequests(t *testing.T) {
 	}
 }
 
-// walker runs a ManagedResource through its life, with faults of the processes.
-type walker struct {
-	*world
-	n    int
-	blow blow
-	fell int
+// lifecycleRun runs a ManagedResource through its life, with faults of the processes.
+type lifecycleRun struct {
+	*testEnvironment
+	faultIndex int
+	fault      processFault
+	faultCount int
 }
 
-// fated is a process with a fault.
-type fated struct {
-	*process
-	hit <-chan struct{}
+// faultyProcess is a process with a fault.
+type faultyProcess struct {
+	*engineProcess
+	faulted <-chan struct{}
 }
 
 // start runs a process with a fault at its n-th request.
-func (k *walker) start(class string) *fated {
-	l := &line{}
-	hit := l.arm(k.n, k.blow.fate, k.blow.cut)
-	return &fated{k.world.start(class, func(s *setup) { s.line = l }), hit}
+func (k *lifecycleRun) start(class string) *faultyProcess {
+	l := &transport{}
+	hit := l.faultAt(k.faultIndex, k.fault.requestFault, k.fault.killsProcess)
+	return &faultyProcess{k.testEnvironment.startEngine(class, func(s *processOptions) { s.line = l }), hit}
 }
 
-// through continues until the state is correct, and replaces killed processes. All processes then
-// get their next fault.
-func (k *walker) through(processes ...*fated) {
+// continueUntilCorrect continues until the state is correct, and replaces killed processes. All
+// processes then get their next fault.
+func (k *lifecycleRun) continueUntilCorrect(processes ...*faultyProcess) {
 	k.Helper()
-	k.until(deadline, func() []string {
+	k.waitUntilCorrect(stateTimeout, func() []string {
 		for _, p := range processes {
-			k.follow(p)
+			k.replaceKilled(p)
 		}
-		return k.wrong()
+		return k.findDifferences()
 	})
-	k.innocent()
+	k.requireNoForeignWrites()
 	for _, p := range processes {
-		k.follow(p) // its last request may have had the fault
-		p.hit = p.arm(k.n, k.blow.fate, k.blow.cut)
+		k.replaceKilled(p) // its last request may have had the fault
+		p.faulted = p.faultAt(k.faultIndex, k.fault.requestFault, k.fault.killsProcess)
 	}
 }
 
-func (k *walker) follow(p *fated) {
+func (k *lifecycleRun) replaceKilled(p *faultyProcess) {
 	select {
-	case <-p.hit:
+	case <-p.faulted:
 	default:
 		return
 	}
-	k.fell++
-	p.hit = nil
-	if k.blow.cut {
+	k.faultCount++
+	p.faulted = nil
+	if k.fault.killsProcess {
 		p.kill()
-		p.process = k.world.start(p.class)
+		p.engineProcess = k.testEnvironment.startEngine(p.class)
 	}
 }
 
-// walk runs the whole life and returns the number of faults.
-func (w *world) walk(n int, b blow) int {
-	k := &walker{world: w, n: n, blow: b}
-	w.declare("thing", "seed", w.before())
+// runLifecycle runs the whole life and returns the number of faults.
+func (w *testEnvironment) runLifecycle(n int, b processFault) int {
+	k := &lifecycleRun{testEnvironment: w, faultIndex: n, fault: b}
+	w.declareResource("thing", "seed", w.initialObjects())
 	seed := k.start("seed")
-	k.through(seed)
+	k.continueUntilCorrect(seed)
 
 	// A person has an own field in one of the objects.
 	shared := w.object(settingsAt(2))
 	w.patch(shared, "{metadata: {annotations: {somebody.example/note: x}}, data: {theirs: kept}}")
-	w.may(w.objects(old, fixedAt(1))...)
-	w.declare("thing", "seed", w.after())
-	k.through(seed)
+	w.allowDeletion(w.objects(removedObject, immutableObjectAt(1))...)
+	w.declareResource("thing", "seed", w.changedObjects())
+	k.continueUntilCorrect(seed)
 	live, err := w.resource(shared).Get(w.ctx, shared.GetName(), metav1.GetOptions{})
 	require.NoError(w, err)
 	assert.Equal(w, "x", live.GetAnnotations()["somebody.example/note"])
 	assert.Equal(w, map[string]any{"a": "2", "theirs": "kept"}, live.Object["data"])
 
-	w.may(w.after()...)
+	w.allowDeletion(w.changedObjects()...)
 	mine := k.start("mine")
-	w.declare("thing", "mine", w.after())
-	k.through(seed, mine)
-	w.declare("thing", "seed", w.before())
-	w.may(w.before()...)
-	k.through(mine, seed)
-	w.withdraw("thing")
-	k.through(seed, mine)
-	return k.fell
+	w.declareResource("thing", "mine", w.changedObjects())
+	k.continueUntilCorrect(seed, mine)
+	w.declareResource("thing", "seed", w.initialObjects())
+	w.allowDeletion(w.initialObjects()...)
+	k.continueUntilCorrect(mine, seed)
+	w.deleteResource("thing")
+	k.continueUntilCorrect(seed, mine)
+	return k.faultCount
 }

@@ -21,23 +21,23 @@ import (
 	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
-// late is the maximum delay of a request.
-const late = 20 * time.Second
+// maxDelay is the maximum delay of a request.
+const maxDelay = 20 * time.Second
 
-// candidate is a process that works while it has the lease.
-type candidate struct {
-	*line
+// leaderCandidate is a process that works while it has the lease.
+type leaderCandidate struct {
+	*transport
 	elected <-chan struct{}
 	ended   chan error
 }
 
-// elect runs a process like pergola resource-manager, with shorter times.
-func (w *world) elect() *candidate {
+// startCandidate runs a process like pergola resource-manager, with shorter times.
+func (w *testEnvironment) startCandidate() *leaderCandidate {
 	w.Helper()
-	c := &candidate{line: &line{}, ended: make(chan error, 1)}
-	w.lines = append(w.lines, c.line)
+	c := &leaderCandidate{transport: &transport{}, ended: make(chan error, 1)}
+	w.transports = append(w.transports, c.transport)
 	config := rest.CopyConfig(suite.config)
-	config.Wrap(c.to)
+	config.Wrap(c.wrapTransport)
 	cluster, err := conventions.NewCluster("faulty", config, resourcemanager.SourceOptions(""))
 	require.NoError(w, err)
 	mgr, err := manager.New(config, manager.Options{
@@ -47,13 +47,13 @@ func (w *world) elect() *candidate {
 	})
 	require.NoError(w, err)
 	c.elected = mgr.Elected()
-	work, err := resourcemanager.New(resourcemanager.Options{Source: cluster, Target: cluster, Class: "seed", Namespace: w.ns, Log: w.log(), Pace: resourcemanager.Pace{StartupGrace: late}})
+	work, err := resourcemanager.New(resourcemanager.Options{Source: cluster, Target: cluster, Class: "seed", Namespace: w.ns, Log: w.log(), Pace: resourcemanager.Pace{StartupGrace: maxDelay}})
 	require.NoError(w, err)
 	require.NoError(w, mgr.Add(work))
 	ctx, cancel := context.WithCancel(w.ctx)
 	go func() { c.ended <- mgr.Start(ctx); close(c.ended) }()
 	w.Cleanup(func() {
-		c.cut()
+		c.disconnect()
 		cancel()
 		for range c.ended {
 		}
@@ -66,78 +66,78 @@ func (w *world) elect() *candidate {
 // arrive long after the second one has finished, when the declaration is different.
 func TestLeaderChangesWhileApplying(t *testing.T) {
 	for n := range speeds.Points(t) {
-		if n > lastWrite {
+		if n > maxWrites {
 			return
 		}
 		t.Run(fmt.Sprint("write ", n), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 5*time.Minute)
-			if !w.succeed(n) {
+			if !w.changeLeader(n) {
 				return // there are fewer writes
 			}
-			w.settled()
-			w.withdraw("thing")
-			w.settled()
+			w.requireCorrectState()
+			w.deleteResource("thing")
+			w.requireCorrectState()
 		})
 		t.Run(fmt.Sprint("write ", n, ", then another declaration"), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 5*time.Minute)
-			if !w.succeed(n) {
+			if !w.changeLeader(n) {
 				return
 			}
 			// The late requests must not make it forget objects that it has to delete.
-			w.may(w.objects(added, fixedAt(2))...)
-			w.declare("thing", "seed", w.before())
-			w.settled()
-			w.withdraw("thing")
-			w.settled()
+			w.allowDeletion(w.objects(addedObject, immutableObjectAt(2))...)
+			w.declareResource("thing", "seed", w.initialObjects())
+			w.requireCorrectState()
+			w.deleteResource("thing")
+			w.requireCorrectState()
 		})
 	}
 }
 
-// succeed changes the leader: requests of the first one, from its n-th write on, arrive when the
-// second one has done more.
-func (w *world) succeed(n int) bool {
+// changeLeader changes the leader: requests of the first one, from its n-th write on, arrive when
+// the second one has done more.
+func (w *testEnvironment) changeLeader(n int) bool {
 	w.Helper()
-	one := w.elect()
-	w.await(one.elected)
+	one := w.startCandidate()
+	w.waitForChannel(one.elected)
 	arrive, stuck, seen := make(chan struct{}), make(chan struct{}), 0
-	defer func() { close(arrive); one.late.Wait() }()
-	one.use(func(req *http.Request) fate {
+	defer func() { close(arrive); one.delayed.Wait() }()
+	one.setFaults(func(req *http.Request) requestFault {
 		if strings.Contains(req.URL.Path, "/leases/") {
-			return fate{unreached: seen >= n}
+			return requestFault{isUnsent: seen >= n}
 		}
 		if req.Method == http.MethodGet || strings.HasSuffix(req.URL.Path, "/events") {
-			return fate{}
+			return requestFault{}
 		}
 		if seen++; seen == n {
 			close(stuck)
 		}
 		if seen >= n {
-			return fate{late: arrive}
+			return requestFault{until: arrive}
 		}
-		return fate{}
+		return requestFault{}
 	})
-	two := w.elect()
-	w.declare("thing", "seed", w.before())
-	w.come(stuck)
+	two := w.startCandidate()
+	w.declareResource("thing", "seed", w.initialObjects())
+	w.waitForEvent(stuck)
 	select {
 	case <-stuck:
 	default:
 		return false
 	}
-	w.await(two.elected)
-	w.early = true
+	w.waitForChannel(two.elected)
+	w.hasInFlightCreates = true
 	elected := time.Now()
 	defer func() {
-		w.early = false
-		assert.Less(w, time.Since(elected), late, "too slow: requests that are so late are out of question")
+		w.hasInFlightCreates = false
+		assert.Less(w, time.Since(elected), maxDelay, "too slow: requests that are so late are out of question")
 	}()
 	assert.ErrorContains(w, <-one.ended, "leader election lost")
-	one.cut() // a real process exits then
-	w.settled()
-	w.may(w.objects(old, fixedAt(1))...)
-	w.declare("thing", "seed", w.after())
-	w.settled()
+	one.disconnect() // a real process exits then
+	w.requireCorrectState()
+	w.allowDeletion(w.objects(removedObject, immutableObjectAt(1))...)
+	w.declareResource("thing", "seed", w.changedObjects())
+	w.requireCorrectState()
 	return true
 }

@@ -13,57 +13,57 @@ import (
 
 // TestAPIServerRestarts creates, changes and deletes a ManagedResource during restarts.
 func TestAPIServerRestarts(t *testing.T) {
-	draw := chance(t)
+	draw := newRand(t)
 	w := newWorld(t, 8*time.Minute)
-	p := w.start("seed")
+	p := w.startEngine("seed")
 	stages := []func(){
-		func() { w.declare("thing", "seed", append(w.before(), w.configMaps(100, "1")...)) },
+		func() { w.declareResource("thing", "seed", append(w.initialObjects(), w.configMaps(100, "1")...)) },
 		func() {
-			w.may(w.objects(old, fixedAt(1))...)
-			w.may(w.configMaps(100, "")[50:]...)
-			w.declare("thing", "seed", append(w.after(), w.configMaps(50, "2")...))
+			w.allowDeletion(w.objects(removedObject, immutableObjectAt(1))...)
+			w.allowDeletion(w.configMaps(100, "")[50:]...)
+			w.declareResource("thing", "seed", append(w.changedObjects(), w.configMaps(50, "2")...))
 		},
-		func() { w.withdraw("thing") },
+		func() { w.deleteResource("thing") },
 	}
 	for i, stage := range stages {
 		if !speeds.Has(t, fmt.Sprint("stage ", i+1)) {
 			stage()
-			w.settled()
+			w.requireCorrectState()
 			continue
 		}
-		now := p.at(1+draw.IntN(50), func() {})
+		now := p.callAt(1+draw.IntN(50), func() {})
 		stage()
-		w.await(now)
+		w.waitForChannel(now)
 		suite.restart(t)
-		w.settled()
+		w.requireCorrectState()
 	}
 }
 
 // TestCompactedHistory: the history no longer has events that a process missed.
 func TestCompactedHistory(t *testing.T) {
 	w := newWorld(t, 8*time.Minute)
-	w.declare("thing", "seed", w.before())
-	p := w.start("seed")
-	w.settled()
+	w.declareResource("thing", "seed", w.initialObjects())
+	p := w.startEngine("seed")
+	w.requireCorrectState()
 
-	p.use(func(req *http.Request) fate { return fate{unreached: isWatch(req)} })
-	p.hangUp()
-	w.drift()
-	suite.compact(t)
+	p.setFaults(func(req *http.Request) requestFault { return requestFault{isUnsent: isWatch(req)} })
+	p.closeWatches()
+	w.changeLiveObjects()
+	suite.compactHistory(t)
 	suite.restart(t) // the API server loses its cached history, too
-	before := p.expiries()
-	p.use(nil)
-	w.settled()
-	assert.Greater(t, p.expiries(), before, "no watch was told that it is too late")
+	before := p.expiryCount()
+	p.setFaults(nil)
+	w.requireCorrectState()
+	assert.Greater(t, p.expiryCount(), before, "no watch was told that it is too late")
 
-	p.use(func(req *http.Request) fate { return fate{unreached: isWatch(req)} })
-	p.hangUp()
-	w.may(w.objects(old, fixedAt(1))...)
-	w.declare("thing", "seed", w.after())
-	suite.compact(t)
+	p.setFaults(func(req *http.Request) requestFault { return requestFault{isUnsent: isWatch(req)} })
+	p.closeWatches()
+	w.allowDeletion(w.objects(removedObject, immutableObjectAt(1))...)
+	w.declareResource("thing", "seed", w.changedObjects())
+	suite.compactHistory(t)
 	suite.restart(t)
-	p.use(nil)
-	w.settled()
-	w.withdraw("thing")
-	w.settled()
+	p.setFaults(nil)
+	w.requireCorrectState()
+	w.deleteResource("thing")
+	w.requireCorrectState()
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// memory logs the usage of the whole test process, including declared and compared objects.
-func memory(t *testing.T, when string) {
+// logMemory logs the usage of the whole test process, including declared and compared objects.
+func logMemory(t *testing.T, when string) {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
@@ -27,13 +27,13 @@ func memory(t *testing.T, when string) {
 	t.Logf("memory %s: heap %d MiB, resident at most %s", when, m.HeapAlloc>>20, peak)
 }
 
-// timed logs the time until the state is correct.
-func (w *world) timed(t *testing.T, what string, patience time.Duration) {
+// logTime logs the time until the state is correct.
+func (w *testEnvironment) logTime(t *testing.T, what string, patience time.Duration) {
 	w.Helper()
 	began := time.Now()
-	w.settledWithin(patience)
+	w.requireCorrectStateWithin(patience)
 	t.Logf("%s: %s", what, time.Since(began).Round(time.Millisecond))
-	memory(t, "after "+what)
+	logMemory(t, "after "+what)
 }
 
 // TestLargeObject creates, changes, repairs and deletes a ConfigMap near its size limit.
@@ -44,36 +44,36 @@ func TestLargeObject(t *testing.T) {
 		out[0].Object["data"] = map[string]any{"large": strings.Repeat(letter+"0123456789abcde", 1<<20/16-1)}
 		return out
 	}
-	w.start("seed")
-	w.declare("thing", "seed", large("x"))
-	w.settled()
-	w.declare("thing", "seed", large("y"))
-	w.settled()
+	w.startEngine("seed")
+	w.declareResource("thing", "seed", large("x"))
+	w.requireCorrectState()
+	w.declareResource("thing", "seed", large("y"))
+	w.requireCorrectState()
 	w.patch(large("y")[0], "{data: {large: little}}")
-	w.settled()
-	w.withdraw("thing")
-	w.settled()
+	w.requireCorrectState()
+	w.deleteResource("thing")
+	w.requireCorrectState()
 }
 
 // TestManyObjects has many objects in one ManagedResource.
 func TestManyObjects(t *testing.T) {
 	const n = 5000
 	w := newWorld(t, 10*time.Minute)
-	memory(t, "before")
-	w.start("seed")
-	w.declare("thing", "seed", w.configMaps(n, "1"))
-	w.timed(t, fmt.Sprint("making ", n, " objects"), 4*time.Minute)
+	logMemory(t, "before")
+	w.startEngine("seed")
+	w.declareResource("thing", "seed", w.configMaps(n, "1"))
+	w.logTime(t, fmt.Sprint("making ", n, " objects"), 4*time.Minute)
 
 	objects := w.configMaps(n, "1")
 	objects[n/2] = w.object(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: NS}, data: {key: other}}", n/2))
-	w.declare("thing", "seed", objects)
-	w.timed(t, "changing one", 2*time.Minute)
+	w.declareResource("thing", "seed", objects)
+	w.logTime(t, "changing one", 2*time.Minute)
 
-	w.may(objects[n-n/5:]...)
-	w.declare("thing", "seed", objects[:n-n/5])
-	w.timed(t, fmt.Sprint("leaving out ", n/5), 4*time.Minute)
-	w.withdraw("thing")
-	w.timed(t, "deleting all", 4*time.Minute)
+	w.allowDeletion(objects[n-n/5:]...)
+	w.declareResource("thing", "seed", objects[:n-n/5])
+	w.logTime(t, fmt.Sprint("leaving out ", n/5), 4*time.Minute)
+	w.deleteResource("thing")
+	w.logTime(t, "deleting all", 4*time.Minute)
 }
 
 // TestManyManagedResources has many ManagedResources of two objects each.
@@ -97,29 +97,29 @@ func TestManyManagedResources(t *testing.T) {
 		group.Wait()
 	}
 	mr := func(i int) string { return fmt.Sprintf("thing-%d", i) }
-	w.start("seed", func(s *setup) { s.manager.Pace.Workers = 20 })
+	w.startEngine("seed", func(s *processOptions) { s.manager.Pace.Workers = 20 })
 	each(func(i int) {
-		w.putData("data-"+mr(i), objects(i, "1"))
+		w.writeDataSecret("data-"+mr(i), objects(i, "1"))
 		w.create(fmt.Sprintf("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: %s, namespace: NS}, spec: {class: seed, secretRefs: [{name: data-%[1]s}]}}", mr(i)))
 	})
 	for i := range n {
-		w.expect(mr(i), "seed", objects(i, "1"))
+		w.setWanted(mr(i), "seed", objects(i, "1"))
 	}
-	w.timed(t, fmt.Sprint("the last of making ", n), 8*time.Minute)
+	w.logTime(t, fmt.Sprint("the last of making ", n), 8*time.Minute)
 
 	each(func(i int) {
 		if i%10 == 0 {
-			w.putData("data-"+mr(i), objects(i, "2"))
+			w.writeDataSecret("data-"+mr(i), objects(i, "2"))
 		}
 	})
 	for i := 0; i < n; i += 10 {
-		w.expect(mr(i), "seed", objects(i, "2"))
+		w.setWanted(mr(i), "seed", objects(i, "2"))
 	}
-	w.timed(t, "the last of changing a tenth", 4*time.Minute)
+	w.logTime(t, "the last of changing a tenth", 4*time.Minute)
 	began := time.Now()
 	for i := range n {
-		w.withdraw(mr(i))
+		w.deleteResource(mr(i))
 	}
 	t.Logf("it took %s to ask for it", time.Since(began).Round(time.Millisecond))
-	w.timed(t, "the last of deleting all", 8*time.Minute)
+	w.logTime(t, "the last of deleting all", 8*time.Minute)
 }

@@ -6,65 +6,65 @@ import (
 	"time"
 )
 
-// TestStorms: many requests fail for a while.
-func TestStorms(t *testing.T) {
-	for name, fates := range map[string][]fate{
-		"429":                         {{code: 429, after: 1}, {code: 429}},
-		"500 and 503":                 {{code: 500}, {code: 503}, {code: 503, after: 1}},
-		"504 and the work goes on":    {{code: 504, lost: true}, {code: 500, lost: true}},
-		"all of it, and lost answers": {{code: 429}, {code: 500}, {code: 503, lost: true}, {code: 504}, {lost: true}, {unreached: true}},
+// TestErrorStorms: many requests fail for a while.
+func TestErrorStorms(t *testing.T) {
+	for name, fates := range map[string][]requestFault{
+		"429":                         {{statusCode: 429, retryAfter: 1}, {statusCode: 429}},
+		"500 and 503":                 {{statusCode: 500}, {statusCode: 503}, {statusCode: 503, retryAfter: 1}},
+		"504 and the work goes on":    {{statusCode: 504, isAnswerLost: true}, {statusCode: 500, isAnswerLost: true}},
+		"all of it, and lost answers": {{statusCode: 429}, {statusCode: 500}, {statusCode: 503, isAnswerLost: true}, {statusCode: 504}, {isAnswerLost: true}, {isUnsent: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			draw := chance(t)
+			draw := newRand(t)
 			w := newWorld(t, 5*time.Minute)
-			storm := func(requests int) func(*http.Request) fate {
+			storm := func(requests int) func(*http.Request) requestFault {
 				over := time.Now().Add(10 * time.Second)
-				return func(*http.Request) fate {
+				return func(*http.Request) requestFault {
 					if requests--; requests >= 0 && draw.Float64() < 0.25 && time.Now().Before(over) {
 						return fates[draw.IntN(len(fates))]
 					}
-					return fate{}
+					return requestFault{}
 				}
 			}
-			w.declare("thing", "seed", append(w.before(), w.configMaps(30, "1")...))
-			l := &line{}
-			l.use(storm(200))
-			p := w.start("seed", func(s *setup) { s.line = l })
-			w.settled()
+			w.declareResource("thing", "seed", append(w.initialObjects(), w.configMaps(30, "1")...))
+			l := &transport{}
+			l.setFaults(storm(200))
+			p := w.startEngine("seed", func(s *processOptions) { s.line = l })
+			w.requireCorrectState()
 
-			p.use(storm(150))
-			w.may(w.objects(old, fixedAt(1))...)
-			w.may(w.configMaps(30, "")[20:]...)
-			w.declare("thing", "seed", append(w.after(), w.configMaps(20, "2")...))
-			w.settled()
+			p.setFaults(storm(150))
+			w.allowDeletion(w.objects(removedObject, immutableObjectAt(1))...)
+			w.allowDeletion(w.configMaps(30, "")[20:]...)
+			w.declareResource("thing", "seed", append(w.changedObjects(), w.configMaps(20, "2")...))
+			w.requireCorrectState()
 
-			p.use(storm(100))
-			w.withdraw("thing")
-			w.settled()
+			p.setFaults(storm(100))
+			w.deleteResource("thing")
+			w.requireCorrectState()
 		})
 	}
 }
 
 // TestWatchesExpire: for a while, every second watch fails as expired.
 func TestWatchesExpire(t *testing.T) {
-	draw := chance(t)
+	draw := newRand(t)
 	w := newWorld(t, 5*time.Minute)
-	w.declare("thing", "seed", w.before())
-	l, left := &line{}, 60
-	l.use(func(req *http.Request) fate {
+	w.declareResource("thing", "seed", w.initialObjects())
+	l, left := &transport{}, 60
+	l.setFaults(func(req *http.Request) requestFault {
 		if isWatch(req) && left > 0 && draw.Float64() < 0.5 {
 			left--
-			return fate{code: http.StatusGone}
+			return requestFault{statusCode: http.StatusGone}
 		}
-		return fate{}
+		return requestFault{}
 	})
-	p := w.start("seed", func(s *setup) { s.line = l })
-	w.settled()
-	p.hangUp()
-	w.may(w.objects(old, fixedAt(1))...)
-	w.declare("thing", "seed", w.after())
-	w.settled()
-	w.withdraw("thing")
-	w.settled()
+	p := w.startEngine("seed", func(s *processOptions) { s.line = l })
+	w.requireCorrectState()
+	p.closeWatches()
+	w.allowDeletion(w.objects(removedObject, immutableObjectAt(1))...)
+	w.declareResource("thing", "seed", w.changedObjects())
+	w.requireCorrectState()
+	w.deleteResource("thing")
+	w.requireCorrectState()
 }

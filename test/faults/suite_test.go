@@ -30,7 +30,7 @@ import (
 
 // suite is shared by the tests of this package; each test has its own namespaces.
 var suite struct {
-	*server
+	*apiServer
 	count atomic.Int64
 	seed  uint64
 }
@@ -59,24 +59,24 @@ func runAll(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "starting the API server:", err)
 		return 1
 	}
-	suite.server = s
+	suite.apiServer = s
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		tidy(ctx, s.config)
+		runJanitor(ctx, s.config)
 	}()
 	code := m.Run()
 	cancel()
 	<-ended
-	if err := s.stop(); err != nil && !strings.Contains(err.Error(), killed) {
+	if err := s.stop(); err != nil && !strings.Contains(err.Error(), stopTimeoutMessage) {
 		fmt.Fprintln(os.Stderr, "stopping the API server:", err)
 	}
 	return code
 }
 
-// chance returns random numbers that depend on the seed and the name of the test.
-func chance(t testing.TB) *rand.Rand {
+// newRand returns random numbers that depend on the seed and the name of the test.
+func newRand(t testing.TB) *rand.Rand {
 	name := uint64(0)
 	for _, b := range []byte(t.Name()) {
 		name = name*31 + uint64(b)
@@ -85,19 +85,19 @@ func chance(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(suite.seed, name))
 }
 
-// server is a restartable API server with its etcd.
-type server struct {
+// apiServer is a restartable API server with its etcd.
+type apiServer struct {
 	env    *envtest.Environment
 	config *rest.Config
 	dir    string
 }
 
-func startServer() (*server, error) {
+func startServer() (*apiServer, error) {
 	dir, err := os.MkdirTemp("", "faults")
 	if err != nil {
 		return nil, err
 	}
-	s := &server{dir: dir, env: &envtest.Environment{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)}}
+	s := &apiServer{dir: dir, env: &envtest.Environment{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)}}
 	api := s.env.ControlPlane.GetAPIServer()
 	api.CertDir = dir // its default one would be created again at a restart
 	api.StopTimeout = 3 * time.Second
@@ -110,39 +110,39 @@ func startServer() (*server, error) {
 	return s, nil
 }
 
-// define creates missing definitions, and waits until they are served.
-func (s *server) define() error {
+// createDefinitions creates missing definitions, and waits until they are served.
+func (s *apiServer) createDefinitions() error {
 	_, err := envtest.InstallCRDs(s.config, envtest.CRDInstallOptions{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)})
 	return err
 }
 
-func (s *server) stop() error {
+func (s *apiServer) stop() error {
 	defer func() { _ = os.RemoveAll(s.dir) }()
 	return s.env.Stop()
 }
 
-// killed is envtest's error about a process that did not stop in time.
-const killed = "timeout waiting for process"
+// stopTimeoutMessage is envtest's error about a process that did not stop in time.
+const stopTimeoutMessage = "timeout waiting for process"
 
 // restart stops the API server, forcibly if that takes long, and starts it again.
-func (s *server) restart(t testing.TB) {
+func (s *apiServer) restart(t testing.TB) {
 	t.Helper()
 	api := s.env.ControlPlane.GetAPIServer()
 	if err := api.Stop(); err != nil {
-		require.ErrorContains(t, err, killed)
+		require.ErrorContains(t, err, stopTimeoutMessage)
 	}
 	host, err := url.Parse(s.config.Host)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		listener, err := net.Listen("tcp", host.Host)
 		return err == nil && listener.Close() == nil
-	}, deadline, 20*time.Millisecond, "the port is free")
+	}, stateTimeout, 20*time.Millisecond, "the port is free")
 	mortal.Lasting(api.Start, &err)
 	require.NoError(t, err)
 }
 
-// compact makes etcd forget its history.
-func (s *server) compact(t testing.TB) {
+// compactHistory makes etcd forget its history.
+func (s *apiServer) compactHistory(t testing.TB) {
 	t.Helper()
 	call := func(path string, in, out any) {
 		body, err := json.Marshal(in)
@@ -160,5 +160,5 @@ func (s *server) compact(t testing.TB) {
 	call("/v3/kv/compaction", map[string]any{"revision": read.Header.Revision, "physical": true}, &struct{}{})
 }
 
-// deadline is the timeout for any state.
-const deadline = 60 * time.Second
+// stateTimeout is the timeout for any state.
+const stateTimeout = 60 * time.Second

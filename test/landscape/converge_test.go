@@ -22,14 +22,14 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
-// testFresh starts from nothing: all is Ready, and every created object is in an inventory or an
-// exemption.
-func testFresh(t *testing.T, s *stage) {
-	before := s.world()
+// testFreshLandscape starts from nothing: all is Ready, and every created object is in an inventory
+// or an exemption.
+func testFreshLandscape(t *testing.T, s *testStage) {
+	before := s.snapshot()
 	started := time.Now()
 	report, _ := s.mustApply()
-	s.pace.fresh = time.Since(started)
-	t.Logf("%d objects from nothing in %s", report.Changed, s.pace.fresh.Round(time.Second))
+	s.machineSpeed.createTime = time.Since(started)
+	t.Logf("%d objects from nothing in %s", report.Changed, s.machineSpeed.createTime.Round(time.Second))
 	assert.Greater(t, report.Changed, 200)
 	assert.Equal(t, report.Changed, report.Written.Total())
 	assert.Empty(t, report.Held)
@@ -43,11 +43,11 @@ func testFresh(t *testing.T, s *stage) {
 		o, err := accounts.Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
 		return err == nil && tokenrequestor.IsRequested(o)
 	}, time.Minute, 100*time.Millisecond)
-	now := s.world()
-	known := s.inventories(now)
+	now := s.snapshot()
+	known := s.inventoryObjects(now)
 	exempt := landscape.UninventoriedKinds()
 	used := make([]bool, len(exempt))
-	ours := now.ours()
+	ours := now.writtenByPergola()
 	for name, o := range now {
 		if known[name] || ours[name] == nil && !tokenrequestor.IsRequested(o) {
 			continue
@@ -63,7 +63,7 @@ func testFresh(t *testing.T, s *stage) {
 	for name := range known {
 		assert.Contains(t, now, name, "an inventory has an object that is not there")
 	}
-	for _, name := range now.but(before) {
+	for _, name := range now.without(before) {
 		o := now[name]
 		assert.True(t, known[name] || ours[name] != nil || tokenrequestor.IsRequested(o) || ownedByKubernetes(o), "%s appeared, and nobody knows why: %s", name, fieldManagers(o))
 	}
@@ -94,8 +94,8 @@ func fieldManagers(o *unstructured.Unstructured) string {
 	return strings.Join(out, ", ")
 }
 
-// inventories returns the names of all objects in the inventories of bundles.
-func (s *stage) inventories(w world) map[string]bool {
+// inventoryObjects returns the names of all objects in the inventories of bundles.
+func (s *testStage) inventoryObjects(w snapshotByName) map[string]bool {
 	s.Helper()
 	role := map[string]string{"runtime": runtimeCluster, "virtual": virtualCluster, "seed": seedCluster, "bootstrap": runtimeCluster}
 	out := map[string]bool{}
@@ -132,11 +132,11 @@ func (s *stage) inventories(w world) map[string]bool {
 	return out
 }
 
-// settle waits until every bundle is rolled out and reported: a rollout that ended since the last
-// run would count as a change.
-func (s *stage) settle() {
+// waitForRollout waits until every bundle is rolled out and reported: a rollout that ended since
+// the last run would count as a change.
+func (s *testStage) waitForRollout() {
 	s.Helper()
-	c := s.process()
+	c := s.newConverger()
 	defer c.Close()
 	ctx := testContext(s.T)
 	for {
@@ -144,7 +144,7 @@ func (s *stage) settle() {
 		var open []owner.BundleState
 		for _, o := range append(status.Owners, status.Owners[1].Shoots...) {
 			for _, b := range o.Bundles {
-				if b.State != owner.StateHealthy && !waits(b) {
+				if b.State != owner.StateHealthy && !isWaiting(b) {
 					open = append(open, b)
 				}
 			}
@@ -161,22 +161,22 @@ func (s *stage) settle() {
 	s.mustApply()
 }
 
-// testUnchanged: another run writes no object, and neither a dry run nor a live comparison finds or
+// testNoChanges: another run writes no object, and neither a dry run nor a live comparison finds or
 // writes anything.
-func testUnchanged(t *testing.T, s *stage) {
-	s.settle()
-	before := s.world().versions()
-	c := s.process()
+func testNoChanges(t *testing.T, s *testStage) {
+	s.waitForRollout()
+	before := s.snapshot().fieldTimes()
+	c := s.newConverger()
 	started := time.Now()
 	report, err := c.Apply(testContext(t))
 	took := time.Since(started)
 	require.NoError(t, err)
 	assert.Zero(t, report.Changed)
-	assert.Empty(t, c.written())
-	assert.Less(t, took, s.pace.fresh/2, "too long for nothing: everything took %s", s.pace.fresh)
-	s.pace.unchanged = took
+	assert.Empty(t, c.writtenObjects())
+	assert.Less(t, took, s.machineSpeed.createTime/2, "too long for nothing: everything took %s", s.machineSpeed.createTime)
+	s.machineSpeed.noChangeTime = took
 	t.Logf("nothing changed: %s", took.Round(100*time.Millisecond))
-	assert.Equal(t, before, s.world().versions())
+	assert.Equal(t, before, s.snapshot().fieldTimes())
 	for _, name := range clusterNames {
 		requests := c.Cluster(name).Requests()
 		t.Logf("%s: %v", name, requests)
@@ -186,13 +186,13 @@ func testUnchanged(t *testing.T, s *stage) {
 	}
 	c.Close()
 
-	p, planner := s.plan()
-	assert.True(t, p.Empty(), "%v", p.Items)
+	p, planner := s.planWithoutWaiting()
+	assert.True(t, p.IsEmpty(), "%v", p.Items)
 	assert.Greater(t, p.Unchanged, 200)
 	for _, name := range clusterNames {
 		assert.Zero(t, planner.Cluster(name).Requests().Writes(), name)
 	}
-	judge := s.process()
+	judge := s.newConverger()
 	live := judge.Status(testContext(t), landscape.StatusOptions{Live: true, Components: true})
 	assert.True(t, live.Ready, "%+v", live)
 	for _, o := range append(live.Owners, live.Owners[1].Shoots...) {
@@ -200,7 +200,7 @@ func testUnchanged(t *testing.T, s *stage) {
 		assert.True(t, o.HealthCheckedAt.Equal(live.At), o.Name)
 		assert.NotEmpty(t, o.Bundles, o.Name)
 		for _, b := range o.Bundles {
-			if waits(b) {
+			if isWaiting(b) {
 				assert.Regexp(t, "nobody serves the API server of the Shoot|nobody answers its webhooks", b.Message)
 				continue
 			}
@@ -215,27 +215,27 @@ func testUnchanged(t *testing.T, s *stage) {
 	assert.Equal(t, 1, dry.run(t))
 	assert.Regexp(t, `^7 to create, \d+ unchanged`, dry.stdout.String())
 	assert.Contains(t, dry.stdout.String(), "+ ClusterRoleBinding gardener.cloud:target:kube-controller-manager  (it waits: nobody serves the API server of the Shoot: ")
-	assert.Equal(t, before, s.world().versions())
+	assert.Equal(t, before, s.snapshot().fieldTimes())
 }
 
-// webhooks are the bundles with webhooks that do not run here: of the virtual garden, and of the
-// runtime cluster and the seed.
-var webhooks = []string{"gardener-admission-controller-webhooks", "gardener-resource-manager-webhooks"}
+// webhookBundles are the bundles with webhooks that do not run here: of the virtual garden, and of
+// the runtime cluster and the seed.
+var webhookBundles = []string{"gardener-admission-controller-webhooks", "gardener-resource-manager-webhooks"}
 
-// waits reports whether a bundle waits for the Shoot's simulated API server or for webhooks.
-func waits(b owner.BundleState) bool {
-	return b.State == owner.StateWaiting && (strings.HasPrefix(b.Cluster, "shoot ") || slices.Contains(webhooks, b.Bundle))
+// isWaiting reports whether a bundle waits for the Shoot's simulated API server or for webhooks.
+func isWaiting(b owner.BundleState) bool {
+	return b.State == owner.StateWaiting && (strings.HasPrefix(b.Cluster, "shoot ") || slices.Contains(webhookBundles, b.Bundle))
 }
 
-// plan ignores objects that wait for the Shoot's API server or for webhooks: both are simulated
-// here.
-func (s *stage) plan() (change.Plan, *converger) {
+// planWithoutWaiting ignores objects that wait for the Shoot's API server or for webhooks: both are
+// simulated here.
+func (s *testStage) planWithoutWaiting() (change.Plan, *converger) {
 	s.Helper()
-	c := s.process()
+	c := s.newConverger()
 	p, err := c.Plan(testContext(s.T))
 	require.NoError(s, err)
 	p.Items = slices.DeleteFunc(p.Items, func(i change.Item) bool {
-		if strings.HasPrefix(i.Cluster, "shoot ") || slices.Contains(webhooks, i.Bundle) {
+		if strings.HasPrefix(i.Cluster, "shoot ") || slices.Contains(webhookBundles, i.Bundle) {
 			assert.Equal(s, change.Create, i.Action, i.Object)
 			assert.Contains(s, i.Reason, "it waits: ", i.Object)
 			return true
@@ -245,17 +245,18 @@ func (s *stage) plan() (change.Plan, *converger) {
 	return p, c
 }
 
-// testOneField changes a field of the Shoot and one of the Garden: only the planned changes happen.
-func testOneField(t *testing.T, s *stage) {
+// testFieldChange changes a field of the Shoot and one of the Garden: only the planned changes
+// happen.
+func testFieldChange(t *testing.T, s *testStage) {
 	s.eventTTL("2h", "3h")
-	versions := s.world().versions()
-	p, _ := s.plan()
+	versions := s.snapshot().fieldTimes()
+	p, _ := s.planWithoutWaiting()
 	var announced []string
 	for _, item := range p.Items {
 		assert.Equal(t, change.Change, item.Action, item.Object)
 		announced = append(announced, "configured "+item.Object.String())
 	}
-	assert.Equal(t, versions, s.world().versions(), "a plan writes nothing")
+	assert.Equal(t, versions, s.snapshot().fieldTimes(), "a plan writes nothing")
 	assert.Equal(t, 1, s.cli("diff", s.dir, "--live").run(t))
 	assert.Equal(t, 1, s.cli("apply", s.dir, "--dry-run").run(t), "there are differences")
 
@@ -267,7 +268,7 @@ func testOneField(t *testing.T, s *stage) {
 		"configured Garden local",
 		"configured Shoot garden-local/local",
 	}
-	assert.ElementsMatch(t, want, c.written())
+	assert.ElementsMatch(t, want, c.writtenObjects())
 	assert.ElementsMatch(t, want, announced)
 	assert.Equal(t, len(want), report.Changed)
 	live := s.get(s.resource(seedCluster, "apps/v1", "deployments", "shoot--local--local"), "kube-apiserver")
@@ -275,17 +276,17 @@ func testOneField(t *testing.T, s *stage) {
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "--event-ttl=3h")
 	service := s.get(s.resource(seedCluster, "v1", "services", "shoot--local--local"), "kube-apiserver")
-	_, rest, _ := strings.Cut(nested(service, "spec", "clusterIP").(string), ".")
+	_, rest, _ := strings.Cut(fieldAt(service, "spec", "clusterIP").(string), ".")
 	assert.Contains(t, string(text), "--advertise-address=240."+rest, "the address of its Service is a fact")
 }
 
 // testGeneratedSecret requests a change of a Secret that the cluster generates. The plan shows the
 // restarts and the new name, and creates nothing.
-func testGeneratedSecret(t *testing.T, s *stage) {
+func testGeneratedSecret(t *testing.T, s *testStage) {
 	s.write("projects/local/shoot.yaml", strings.Replace(s.read("projects/local/shoot.yaml"), "    kubeAPIServer:\n", "    kubeAPIServer:\n      encryptionConfig: {resources: [configmaps]}\n", 1))
 	const volume = "spec.template.spec.volumes[name=etcd-encryption-secret].secret.secretName"
-	versions := s.world().versions()
-	p, _ := s.plan()
+	versions := s.snapshot().fieldTimes()
+	p, _ := s.planWithoutWaiting()
 	var announced []string
 	name := ""
 	for _, item := range p.Items {
@@ -299,21 +300,21 @@ func testGeneratedSecret(t *testing.T, s *stage) {
 		}
 	}
 	assert.Regexp(t, "^kube-apiserver-etcd-encryption-configuration-[0-9a-f]{8}$", name)
-	assert.Equal(t, versions, s.world().versions(), "a plan writes nothing")
+	assert.Equal(t, versions, s.snapshot().fieldTimes(), "a plan writes nothing")
 	_, c := s.mustApply()
-	assert.ElementsMatch(t, announced, c.written())
+	assert.ElementsMatch(t, announced, c.writtenObjects())
 	assert.Equal(t, name, s.get(s.resource(seedCluster, "v1", "secrets", "shoot--local--local"), name).GetName())
 }
 
 // testDrift: while the landscape is maintained, drift is repaired, and foreign objects stay.
-func testDrift(t *testing.T, s *stage) {
-	c := s.process()
+func testDrift(t *testing.T, s *testStage) {
+	c := s.newConverger()
 	_, err := c.Apply(testContext(t))
 	require.NoError(t, err)
 	ctx := testContext(t)
 	ended := make(chan error, 1)
 	stop := make(chan struct{})
-	go func() { ended <- c.Maintain(untilClosed(ctx, stop)) }()
+	go func() { ended <- c.Maintain(contextUntilClosed(ctx, stop)) }()
 
 	deployments := s.resource(runtimeCluster, "apps/v1", "deployments", "garden")
 	old := s.get(deployments, "vpa-updater")
@@ -322,18 +323,18 @@ func testDrift(t *testing.T, s *stage) {
 		o, err := deployments.Get(ctx, "vpa-updater", getOptions)
 		return err == nil && o.GetUID() != old.GetUID()
 	})
-	eventually(t, "the repair to be told", func() bool { return c.repaired("Deployment garden/vpa-updater") })
+	eventually(t, "the repair to be told", func() bool { return c.isRepaired("Deployment garden/vpa-updater") })
 
 	configMaps := s.resource(runtimeCluster, "v1", "configmaps", "istio-system")
-	mesh := nested(s.get(configMaps, "istio"), "data", "mesh")
+	mesh := fieldAt(s.get(configMaps, "istio"), "data", "mesh")
 	s.patch(configMaps, "istio", `{"data":{"mesh":"edited by hand"},"metadata":{"labels":{"somebody":"was-here"}}}`)
-	eventually(t, "the ConfigMap to be as it was", func() bool { return nested(s.get(configMaps, "istio"), "data", "mesh") == mesh })
+	eventually(t, "the ConfigMap to be as it was", func() bool { return fieldAt(s.get(configMaps, "istio"), "data", "mesh") == mesh })
 	assert.Equal(t, "was-here", s.get(configMaps, "istio").GetLabels()["somebody"], "a label of somebody else is not ours to take")
 
 	seedDeployments := s.resource(seedCluster, "apps/v1", "deployments", "shoot--local--local")
 	s.patch(seedDeployments, "kube-scheduler", `{"spec":{"template":{"spec":{"priorityClassName":"system-node-critical"}}}}`)
 	eventually(t, "the field to be as it was", func() bool {
-		return nested(s.get(seedDeployments, "kube-scheduler"), "spec", "template", "spec", "priorityClassName") != "system-node-critical"
+		return fieldAt(s.get(seedDeployments, "kube-scheduler"), "spec", "template", "spec", "priorityClassName") != "system-node-critical"
 	})
 
 	managed := s.resource(runtimeCluster, "resources.gardener.cloud/v1alpha1", "managedresources", "garden")
@@ -354,6 +355,6 @@ func testDrift(t *testing.T, s *stage) {
 	require.NoError(t, <-ended)
 	c.Close()
 	_, c = s.mustApply()
-	assert.Empty(t, c.written(), "all was repaired")
+	assert.Empty(t, c.writtenObjects(), "all was repaired")
 	s.patch(configMaps, "istio", `{"metadata":{"labels":{"somebody":null}}}`)
 }

@@ -17,8 +17,8 @@ import (
 
 var getOptions = metav1.GetOptions{}
 
-// untilClosed ends a context with a channel.
-func untilClosed(ctx context.Context, stop <-chan struct{}) context.Context {
+// contextUntilClosed ends a context with a channel.
+func contextUntilClosed(ctx context.Context, stop <-chan struct{}) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer cancel()
@@ -30,37 +30,37 @@ func untilClosed(ctx context.Context, stop <-chan struct{}) context.Context {
 	return ctx
 }
 
-// disabled is the patch of landscape.yaml that disables a component.
-func disabled(owner, component string) string {
+// disabledComponentPatch is the patch of landscape.yaml that disables a component.
+func disabledComponentPatch(owner, component string) string {
 	return "spec:\n  components:\n    " + owner + ":\n      " + component + ": {enabled: false}\n"
 }
 
-// testDisable: a component above the gate is held until it is approved. Then exactly its objects
-// are deleted, and created again when it is enabled.
-func testDisable(t *testing.T, s *stage) {
-	before := s.world()
+// testDisableLargeComponent: a component above the gate is held until it is approved. Then exactly
+// its objects are deleted, and created again when it is enabled.
+func testDisableLargeComponent(t *testing.T, s *testStage) {
+	before := s.snapshot()
 	managed := before[runtimeCluster+": ManagedResource garden/vpa"]
 	require.NotNil(t, managed)
 	resources, _, err := unstructured.NestedSlice(managed.Object, "status", "resources")
 	require.NoError(t, err)
 	require.Greater(t, len(resources), 20, "more than the gate lets pass")
 
-	undo := s.change("landscape.yaml", "spec:\n", disabled("garden", "vpa"))
+	undo := s.editWithUndo("landscape.yaml", "spec:\n", disabledComponentPatch("garden", "vpa"))
 	report, c := s.mustApply()
 	require.Len(t, report.Held, 1)
 	held := report.Held[0]
 	assert.Equal(t, runtimeCluster, held.Cluster)
 	assert.Len(t, held.Objects, len(resources))
 	assert.NotEmpty(t, held.Approval)
-	assert.Empty(t, c.written(), "nothing goes before it is approved")
-	p, _ := s.plan()
+	assert.Empty(t, c.writtenObjects(), "nothing goes before it is approved")
+	p, _ := s.planWithoutWaiting()
 	for _, item := range p.Items {
 		assert.Contains(t, item.Reason, "held", item.Object)
 	}
-	judged := s.process().Status(testContext(t), landscape.StatusOptions{Components: true})
+	judged := s.newConverger().Status(testContext(t), landscape.StatusOptions{Components: true})
 	var left []owner.BundleState
 	for _, b := range judged.Owners[0].Bundles {
-		if b.State != owner.StateHealthy && !waits(b) {
+		if b.State != owner.StateHealthy && !isWaiting(b) {
 			left = append(left, b)
 		}
 	}
@@ -82,22 +82,22 @@ func testDisable(t *testing.T, s *stage) {
 		want = append(want, runtimeCluster+": "+ref.String())
 	}
 	var gone []string
-	for _, name := range before.but(s.world()) {
+	for _, name := range before.without(s.snapshot()) {
 		// Its data Secret and its certificate have hashes in their names.
 		if !strings.Contains(name, "Secret garden/managedresource-vpa-") && !strings.Contains(name, "Secret garden/vpa-admission-controller-server-") {
 			gone = append(gone, name)
 		}
 	}
 	assert.ElementsMatch(t, want, gone)
-	assert.Empty(t, s.world().but(before), "and nothing appears instead")
-	written := c.written()
+	assert.Empty(t, s.snapshot().without(before), "and nothing appears instead")
+	written := c.writtenObjects()
 	assertBefore(t, written, "deleted MutatingWebhookConfiguration zzz-vpa-webhook-config-source", "deleted Deployment garden/vpa-admission-controller")
 	assertBefore(t, written, "deleted Deployment garden/vpa-updater", "deleted ServiceAccount garden/vpa-updater")
 
 	undo()
 	_, c = s.mustApply()
-	assert.Contains(t, c.written(), "created Deployment garden/vpa-updater")
-	now := s.world()
+	assert.Contains(t, c.writtenObjects(), "created Deployment garden/vpa-updater")
+	now := s.snapshot()
 	for _, name := range want {
 		assert.Contains(t, now, name)
 	}
@@ -106,12 +106,12 @@ func testDisable(t *testing.T, s *stage) {
 // assertBefore checks the reverse order: users are deleted before the objects they use.
 func assertBefore(t *testing.T, list []string, first, second string) {
 	t.Helper()
-	i, j := index(list, first), index(list, second)
+	i, j := indexOf(list, first), indexOf(list, second)
 	assert.True(t, i >= 0 && j > i, "%q comes before %q in\n%s", first, second, strings.Join(list, "\n"))
 }
 
-// count returns how many texts have one of the parts.
-func count(list []string, parts ...string) int {
+// countTexts returns how many texts have one of the parts.
+func countTexts(list []string, parts ...string) int {
 	n := 0
 	for _, s := range list {
 		for _, part := range parts {
@@ -123,7 +123,7 @@ func count(list []string, parts ...string) int {
 	return n
 }
 
-func index(list []string, text string) int {
+func indexOf(list []string, text string) int {
 	for i, s := range list {
 		if s == text {
 			return i
@@ -132,21 +132,22 @@ func index(list []string, text string) int {
 	return -1
 }
 
-// testDisableSmall: a component within the gate needs no approval; the rest of the flow runs.
-func testDisableSmall(t *testing.T, s *stage) {
-	before := s.world()
-	undo := s.change("landscape.yaml", "spec:\n", disabled("seed", "system")+
+// testDisableSmallComponent: a component within the gate needs no approval; the rest of the flow
+// runs.
+func testDisableSmallComponent(t *testing.T, s *testStage) {
+	before := s.snapshot()
+	undo := s.editWithUndo("landscape.yaml", "spec:\n", disabledComponentPatch("seed", "system")+
 		"  external: # etcd-druid needs it\n  - {kind: PriorityClass, name: gardener-system-800}\n")
 	deployments := s.resource(seedCluster, "apps/v1", "deployments", "garden")
 	s.delete(deployments, "etcd-druid")
 	report, c := s.mustApply()
 	assert.Empty(t, report.Held)
-	assert.Equal(t, 2, count(c.written(), "ManagedResource garden/system", "Secret garden/managedresource-system-"), "each is said to be deleted once")
-	assert.Empty(t, c.gone(), "nothing was gone before")
+	assert.Equal(t, 2, countTexts(c.writtenObjects(), "ManagedResource garden/system", "Secret garden/managedresource-system-"), "each is said to be deleted once")
+	assert.Empty(t, c.missingObjects(), "nothing was gone before")
 	assert.Equal(t, 2, report.Written.Carriers)
 	assert.Equal(t, 1, report.Written.Created)
-	assert.Contains(t, c.written(), "created Deployment garden/etcd-druid", "it comes after system, which is disabled")
-	gone := before.but(s.world())
+	assert.Contains(t, c.writtenObjects(), "created Deployment garden/etcd-druid", "it comes after system, which is disabled")
+	gone := before.without(s.snapshot())
 	assert.Contains(t, gone, seedCluster+": ManagedResource garden/system")
 	assert.Contains(t, gone, seedCluster+": ConfigMap garden/pergola-inventory.seed.local.system")
 	classes := 0
@@ -162,5 +163,5 @@ func testDisableSmall(t *testing.T, s *stage) {
 
 	undo()
 	s.mustApply()
-	assert.Empty(t, before.but(s.world()))
+	assert.Empty(t, before.without(s.snapshot()))
 }

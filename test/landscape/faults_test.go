@@ -32,17 +32,17 @@ var listOptions = metav1.ListOptions{}
 
 // testUnreachableSeed stops the API server of the seed: garden and virtual garden still converge,
 // and the next run completes.
-func testUnreachableSeed(t *testing.T, s *stage) {
-	server, err := env.processOf(seedCluster, "kube-apiserver")
+func testUnreachableSeed(t *testing.T, s *testStage) {
+	server, err := env.findProcess(seedCluster, "kube-apiserver")
 	require.NoError(t, err)
 	require.NoError(t, server.Kill())
 	s.eventTTL("4h", "5h")
 
-	problems, _, c := s.failing()
+	problems, _, c := s.applyExpectingError()
 	requireProblem(t, problems, "seed local", "cluster local", "Unreachable", "check that the API server runs")
 	requireProblem(t, problems, "shoot garden-local/local: not reconciled, because seed local is not")
 	assert.Len(t, problems, 2)
-	assert.ElementsMatch(t, []string{"configured Garden local", "configured Deployment garden/virtual-garden-kube-apiserver", "configured Shoot garden-local/local"}, c.written())
+	assert.ElementsMatch(t, []string{"configured Garden local", "configured Deployment garden/virtual-garden-kube-apiserver", "configured Shoot garden-local/local"}, c.writtenObjects())
 	status := c.Status(testContext(t), landscape.StatusOptions{})
 	assert.True(t, status.Owners[0].Ready, "the Garden is")
 	assert.False(t, status.Ready)
@@ -56,20 +56,20 @@ func testUnreachableSeed(t *testing.T, s *stage) {
 
 	require.NoError(t, env.up())
 	_, c = s.mustApply()
-	assert.ElementsMatch(t, []string{"configured Cluster shoot--local--local", "configured Deployment shoot--local--local/kube-apiserver"}, c.written())
+	assert.ElementsMatch(t, []string{"configured Cluster shoot--local--local", "configured Deployment shoot--local--local/kube-apiserver"}, c.writtenObjects())
 }
 
 // testExpiredCertificate: an expired client certificate is reported as such.
-func testExpiredCertificate(t *testing.T, s *stage) {
+func testExpiredCertificate(t *testing.T, s *testStage) {
 	expired := rest.CopyConfig(env.configs[seedCluster])
 	expired.CertData, expired.KeyData = s.certificate(seedCluster, "late", -time.Hour)
 	expired.CertFile, expired.KeyFile = "", ""
-	problems, _, _ := s.failing(withConfig(seedCluster, expired))
+	problems, _, _ := s.applyExpectingError(withConfig(seedCluster, expired))
 	requireProblem(t, problems, "seed local", "cluster local", "CertificateExpired", `"late" expired on`, "issue a new kubeconfig")
 }
 
 // certificate signs a client certificate with the CA of a local cluster.
-func (s *stage) certificate(cluster, name string, valid time.Duration) (certificate, key []byte) {
+func (s *testStage) certificate(cluster, name string, valid time.Duration) (certificate, key []byte) {
 	s.Helper()
 	folder := filepath.Join(env.State, "pki", cluster)
 	caPEM, err := os.ReadFile(filepath.Join(folder, "ca.crt"))
@@ -96,18 +96,18 @@ func (s *stage) certificate(cluster, name string, valid time.Duration) (certific
 
 // testObjectFaults has three objects that cannot be applied: each is reported with its cause, and
 // all others are applied.
-func testObjectFaults(t *testing.T, s *stage) {
+func testObjectFaults(t *testing.T, s *testStage) {
 	// An undefined kind, in a bundle of the seed.
-	undoKind := s.add("components/seed/etcd-druid/kustomization.yaml", `
+	undoKind := s.addFileWithUndo("components/seed/etcd-druid/kustomization.yaml", `
 resources: [unknown.yaml]
 `)
-	undoFile := s.add("components/seed/etcd-druid/unknown.yaml", `
+	undoFile := s.addFileWithUndo("components/seed/etcd-druid/unknown.yaml", `
 apiVersion: example.com/v1
 kind: Unknown
 metadata: {name: nobody-knows-me, namespace: garden}
 `)
 	// A field of a Deployment that another manager owns before Git declares it.
-	undoWish := s.add("components/garden/istio/kustomization.yaml", `
+	undoWish := s.addFileWithUndo("components/garden/istio/kustomization.yaml", `
 patches:
 - target: {kind: Deployment, name: istiod}
   patch: |
@@ -125,16 +125,16 @@ spec: {progressDeadlineSeconds: 700}
 `), metav1.ApplyOptions{FieldManager: "somebody-else", Force: true})
 	require.NoError(t, err)
 	// A policy that denies a required write.
-	undoDeny := s.deny("no-scheduler", "deployments", "object.metadata.name == 'kube-scheduler' && object.metadata.namespace == 'shoot--local--local'")
+	undoDeny := s.denyByPolicy("no-scheduler", "deployments", "object.metadata.name == 'kube-scheduler' && object.metadata.namespace == 'shoot--local--local'")
 	schedulers := s.resource(seedCluster, "apps/v1", "deployments", "shoot--local--local")
 	s.delete(schedulers, "kube-scheduler")
-	s.eventuallyDenied(schedulers)
+	s.waitForPolicy(schedulers)
 	s.delete(s.resource(runtimeCluster, "apps/v1", "deployments", "garden"), "vpa-updater")
 
-	problems, _, c := s.failing()
+	problems, _, c := s.applyExpectingError()
 	requireProblem(t, problems, "seed local", "cluster local", "Unknown garden/nobody-knows-me", "NoKind", "install the CustomResourceDefinition")
 	requireProblem(t, problems, "garden local", "cluster runtime", "Deployment istio-system/istiod", "Conflict", "spec.progressDeadlineSeconds", "somebody-else")
-	assert.Contains(t, c.written(), "created Deployment garden/vpa-updater", "others go on")
+	assert.Contains(t, c.writtenObjects(), "created Deployment garden/vpa-updater", "others go on")
 	c.Close()
 
 	// With the seed repaired, its shoot is reconciled.
@@ -147,7 +147,7 @@ kind: Deployment
 metadata: {name: istiod, namespace: istio-system}
 `), metav1.ApplyOptions{FieldManager: "somebody-else", Force: true})
 	require.NoError(t, err)
-	problems, _, c = s.failing()
+	problems, _, c = s.applyExpectingError()
 	requireProblem(t, problems, "shoot garden-local/local", "cluster local", "Deployment shoot--local--local/kube-scheduler", "WebhookDenied", "no-scheduler")
 	assert.Len(t, problems, 1)
 	c.Close()
@@ -159,7 +159,7 @@ metadata: {name: istiod, namespace: istio-system}
 	s.mustApply()
 }
 
-func (s *stage) object(text string) *unstructured.Unstructured {
+func (s *testStage) object(text string) *unstructured.Unstructured {
 	s.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(s, err)
@@ -168,7 +168,7 @@ func (s *stage) object(text string) *unstructured.Unstructured {
 	return o
 }
 
-func (s *stage) deployment(name, namespace string) *unstructured.Unstructured {
+func (s *testStage) deployment(name, namespace string) *unstructured.Unstructured {
 	return s.object(strings.NewReplacer("NAMESPACE", namespace, "NAME", name).Replace(`
 apiVersion: apps/v1
 kind: Deployment
@@ -181,8 +181,8 @@ spec:
 `))
 }
 
-// deny makes the API server of the seed deny objects by a policy.
-func (s *stage) deny(name, plural, when string) (undo func()) {
+// denyByPolicy makes the API server of the seed deny objects by a policy.
+func (s *testStage) denyByPolicy(name, plural, when string) (undo func()) {
 	s.Helper()
 	policies := s.resource(seedCluster, "admissionregistration.k8s.io/v1", "validatingadmissionpolicies", "")
 	bindings := s.resource(seedCluster, "admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings", "")
@@ -210,8 +210,9 @@ spec: {policyName: NAME, validationActions: [Deny]}
 	}
 }
 
-// testForbidden uses a kubeconfig with few write permissions. The message names the missing ones.
-func testForbidden(t *testing.T, s *stage) {
+// testMissingRights uses a kubeconfig with few write permissions. The message names the missing
+// ones.
+func testMissingRights(t *testing.T, s *testStage) {
 	roles := s.resource(seedCluster, "rbac.authorization.k8s.io/v1", "clusterroles", "")
 	bindings := s.resource(seedCluster, "rbac.authorization.k8s.io/v1", "clusterrolebindings", "")
 	ctx := testContext(t)
@@ -237,7 +238,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: restricted}]
 
 	restricted := rest.CopyConfig(env.configs[seedCluster])
 	restricted.Impersonate.UserName = "restricted"
-	problems, _, c := s.failing(withConfig(seedCluster, restricted))
+	problems, _, c := s.applyExpectingError(withConfig(seedCluster, restricted))
 	requireProblem(t, problems, "seed local", "cluster local", "Deployment garden/etcd-druid", "Forbidden", `allow user "restricted" the verb patch on deployments.apps`)
 	status := c.Status(testContext(t), landscape.StatusOptions{})
 	for _, condition := range status.Owners[1].Conditions {
@@ -248,11 +249,11 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: restricted}]
 	s.delete(bindings, "restricted")
 	s.delete(roles, "restricted")
 	_, c = s.mustApply()
-	assert.Equal(t, []string{"created Deployment garden/etcd-druid"}, c.written())
+	assert.Equal(t, []string{"created Deployment garden/etcd-druid"}, c.writtenObjects())
 }
 
-// eventuallyDenied waits until a new policy is enforced.
-func (s *stage) eventuallyDenied(deployments interface {
+// waitForPolicy waits until a new policy is enforced.
+func (s *testStage) waitForPolicy(deployments interface {
 	Create(ctx context.Context, o *unstructured.Unstructured, options metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error)
 }) {
 	s.Helper()

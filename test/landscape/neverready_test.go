@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// neverReady keeps the pods of all Deployments of a component in ImagePullBackOff.
-const neverReady = `
+// neverReadyPatch keeps the pods of all Deployments of a component in ImagePullBackOff.
+const neverReadyPatch = `
 patches:
 - target: {kind: Deployment}
   patch: |
@@ -29,14 +29,14 @@ patches:
     spec: {template: {metadata: {annotations: {local.pergola.dev/never-ready: "true"}}}}
 `
 
-// conditions records the states of a condition of the Garden.
-type conditions struct {
+// conditionLog records the states of a condition of the Garden.
+type conditionLog struct {
 	mu     sync.Mutex
 	states []string
 }
 
-func (s *stage) record(ctx context.Context, condition string) *conditions {
-	r := &conditions{}
+func (s *testStage) recordCondition(ctx context.Context, condition string) *conditionLog {
+	r := &conditionLog{}
 	gardens := s.resource(runtimeCluster, "operator.gardener.cloud/v1alpha1", "gardens", "")
 	go func() {
 		tick := time.NewTicker(100 * time.Millisecond)
@@ -51,7 +51,7 @@ func (s *stage) record(ctx context.Context, condition string) *conditions {
 			if err != nil {
 				continue
 			}
-			list, _ := nested(garden, "status", "conditions").([]any)
+			list, _ := fieldAt(garden, "status", "conditions").([]any)
 			for _, c := range list {
 				if m := c.(map[string]any); m["type"] == condition {
 					r.add(m["status"].(string))
@@ -62,7 +62,7 @@ func (s *stage) record(ctx context.Context, condition string) *conditions {
 	return r
 }
 
-func (r *conditions) add(state string) {
+func (r *conditionLog) add(state string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.states) == 0 || r.states[len(r.states)-1] != state {
@@ -70,7 +70,7 @@ func (r *conditions) add(state string) {
 	}
 }
 
-func (r *conditions) seen() []string {
+func (r *conditionLog) statesSoFar() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.states)
@@ -79,8 +79,8 @@ func (r *conditions) seen() []string {
 // testNeverReady: dependents of the Deployment do not start, all others do. The condition turns
 // False after its threshold, every report has the pod's reason, and after the repair the next run
 // completes.
-func testNeverReady(t *testing.T, s *stage) {
-	undo := s.add("components/garden/etcd-druid/kustomization.yaml", neverReady)
+func testNeverReady(t *testing.T, s *testStage) {
+	undo := s.addFileWithUndo("components/garden/etcd-druid/kustomization.yaml", neverReadyPatch)
 	s.delete(s.resource(runtimeCluster, "apps/v1", "deployments", "garden"), "etcd-druid")
 	s.delete(s.resource(runtimeCluster, "apps/v1", "deployments", "garden"), "vpa-updater")
 	s.delete(s.resource(seedCluster, "apps/v1", "deployments", "shoot--local--local"), "kube-scheduler")
@@ -90,14 +90,14 @@ func testNeverReady(t *testing.T, s *stage) {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	states := s.record(ctx, "RuntimeComponentsHealthy")
-	eventually(t, "the first state", func() bool { return len(states.seen()) > 0 })
+	states := s.recordCondition(ctx, "RuntimeComponentsHealthy")
+	eventually(t, "the first state", func() bool { return len(states.statesSoFar()) > 0 })
 
-	problems, report, c := s.failing(withSteps(max(10*time.Second, 4*s.pace.unchanged)))
+	problems, report, c := s.applyExpectingError(withStepTimeout(max(10*time.Second, 4*s.machineSpeed.noChangeTime)))
 	cancel()
 	requireProblem(t, problems, "garden local", "etcd-druid", "cluster runtime", "Deployment garden/etcd-druid", "ImagePullBackOff")
 	assert.Len(t, problems, 1, "one cause, one problem")
-	assert.Equal(t, []string{"True", "Progressing", "False"}, states.seen())
+	assert.Equal(t, []string{"True", "Progressing", "False"}, states.statesSoFar())
 
 	garden := report.Owners[slices.IndexFunc(report.Owners, func(r *owner.Report) bool { return r.Owner == "garden local" })]
 	state := map[string]flow.State{}
@@ -111,8 +111,8 @@ func testNeverReady(t *testing.T, s *stage) {
 	for _, done := range []string{"vpa", "istio-system", "virtual-garden-istio", "garden-system"} {
 		assert.Equal(t, flow.RolledOut, state[done], done)
 	}
-	assert.Contains(t, c.written(), "created Deployment garden/vpa-updater", "the rest of the runtime cluster is done")
-	assert.Contains(t, c.written(), "created Deployment shoot--local--local/kube-scheduler", "the virtual garden serves: seed and shoot are done")
+	assert.Contains(t, c.writtenObjects(), "created Deployment garden/vpa-updater", "the rest of the runtime cluster is done")
+	assert.Contains(t, c.writtenObjects(), "created Deployment shoot--local--local/kube-scheduler", "the virtual garden serves: seed and shoot are done")
 
 	shown := c.Status(testContext(t), landscape.StatusOptions{})
 	assert.False(t, shown.Ready)
@@ -120,7 +120,7 @@ func testNeverReady(t *testing.T, s *stage) {
 	status.Print(&tree, shown, false)
 	assert.Contains(t, tree.String(), "ImagePullBackOff")
 	assert.Contains(t, tree.String(), "Seed local on local: Ready")
-	s.judgedNeverReady()
+	s.requireNeverReadyReported()
 	c.Close()
 	printed := s.cli("status", s.dir)
 	assert.Equal(t, 1, printed.run(t))
@@ -128,9 +128,9 @@ func testNeverReady(t *testing.T, s *stage) {
 
 	// The program reports the same, and stops in time.
 	started := time.Now()
-	given := s.cli("apply", s.dir, "--timeout", max(8*time.Second, 4*s.pace.unchanged).String())
+	given := s.cli("apply", s.dir, "--timeout", max(8*time.Second, 4*s.machineSpeed.noChangeTime).String())
 	assert.Equal(t, 1, given.run(t))
-	assert.Less(t, time.Since(started), patience)
+	assert.Less(t, time.Since(started), waitTimeout)
 	for _, text := range []string{"ImagePullBackOff", "cluster runtime: Deployment garden/etcd-druid", "--timeout", "apply again", "Not started, garden local: "} {
 		assert.Contains(t, given.stderr.String(), text)
 	}
@@ -145,12 +145,13 @@ func testNeverReady(t *testing.T, s *stage) {
 	require.NotEmpty(t, report.Owners)
 }
 
-// judgedNeverReady checks that a live status has the reason at once, for bundle and condition.
-func (s *stage) judgedNeverReady() {
+// requireNeverReadyReported checks that a live status has the reason at once, for bundle and
+// condition.
+func (s *testStage) requireNeverReadyReported() {
 	s.Helper()
-	live := s.process().Status(testContext(s.T), landscape.StatusOptions{Live: true, Components: true})
+	live := s.newConverger().Status(testContext(s.T), landscape.StatusOptions{Live: true, Components: true})
 	for _, b := range live.Owners[0].Bundles {
-		if waits(b) {
+		if isWaiting(b) {
 			continue
 		}
 		if b.Bundle != "etcd-druid" {

@@ -29,39 +29,39 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// stage is the landscape of the tests, and the means to change it.
-type stage struct {
+// testStage is the landscape of the tests, and the means to change it.
+type testStage struct {
 	*testing.T
 	dir string // the folder of the landscape
 	api map[string]dynamic.Interface
-	// pace is the speed of the machine, measured by earlier tests.
-	pace *pace
+	// machineSpeed is the speed of the machine, measured by earlier tests.
+	machineSpeed *speed
 }
 
-// pace is the time to create everything, and to find no changes.
-type pace struct {
-	fresh, unchanged time.Duration
+// speed is the time to create everything, and to find no changes.
+type speed struct {
+	createTime, noChangeTime time.Duration
 }
 
-// noWait removes the minReadySeconds of simulated API servers, in every test.
-const noWait = `
+// minReadyPatch removes the minReadySeconds of simulated API servers, in every test.
+const minReadyPatch = `
 patches:
 - target: {kind: Deployment}
   patch: |
     - {op: replace, path: /spec/minReadySeconds, value: 0}
 `
 
-func newStage(t *testing.T) *stage {
-	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}, pace: &pace{}}
+func newStage(t *testing.T) *testStage {
+	s := &testStage{T: t, dir: filepath.Join(t.TempDir(), "landscape"), api: map[string]dynamic.Interface{}, machineSpeed: &speed{}}
 	require.NoError(t, os.CopyFS(s.dir, os.DirFS(filepath.Join(env.Root, "landscapes/local"))))
 	require.NoError(t, os.RemoveAll(filepath.Join(s.dir, "golden")))
-	s.write("components/garden/kube-apiserver/kustomization.yaml", noWait)
-	s.write("components/shoot/kube-apiserver/kustomization.yaml", noWait)
-	s.edit("landscape.yaml", "duration: 1m", "duration: 4s")
+	s.write("components/garden/kube-apiserver/kustomization.yaml", minReadyPatch)
+	s.write("components/shoot/kube-apiserver/kustomization.yaml", minReadyPatch)
+	s.replaceText("landscape.yaml", "duration: 1m", "duration: 4s")
 	// Pods are simulated here: another API server replaces that of the Garden.
-	s.edit("landscape.yaml", "      context: pergola-runtime\n", "      context: pergola-runtime\n    virtual:\n      context: pergola-virtual\n")
+	s.replaceText("landscape.yaml", "      context: pergola-runtime\n", "      context: pergola-runtime\n    virtual:\n      context: pergola-virtual\n")
 	// A gate that holds a large component of the demonstration but not a small one.
-	s.edit("landscape.yaml", "maxDeletions: 50", "maxDeletions: 20")
+	s.replaceText("landscape.yaml", "maxDeletions: 50", "maxDeletions: 20")
 	for name, config := range env.configs {
 		somebody := rest.CopyConfig(config)
 		somebody.UserAgent = "somebody"
@@ -72,46 +72,46 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// on returns the stage for one test.
-func (s *stage) on(t *testing.T) *stage {
+// withTest returns the stage for one test.
+func (s *testStage) withTest(t *testing.T) *testStage {
 	out := *s
 	out.T = t
 	return &out
 }
 
-func (s *stage) path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
+func (s *testStage) path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
 
-func (s *stage) read(name string) string {
+func (s *testStage) read(name string) string {
 	s.Helper()
 	text, err := os.ReadFile(s.path(name))
 	require.NoError(s, err)
 	return string(text)
 }
 
-func (s *stage) write(name, text string) {
+func (s *testStage) write(name, text string) {
 	s.Helper()
 	require.NoError(s, os.MkdirAll(filepath.Dir(s.path(name)), 0o755))
 	require.NoError(s, os.WriteFile(s.path(name), []byte(text), 0o600))
 }
 
-// edit replaces all occurrences of a text in a file.
-func (s *stage) edit(name, old, new string) {
+// replaceText replaces all occurrences of a text in a file.
+func (s *testStage) replaceText(name, old, new string) {
 	s.Helper()
 	text := s.read(name)
 	require.Contains(s, text, old, name)
 	s.write(name, strings.ReplaceAll(text, old, new))
 }
 
-// change edits a file and returns the undo function.
-func (s *stage) change(name, old, new string) (undo func()) {
+// editWithUndo edits a file and returns the undo function.
+func (s *testStage) editWithUndo(name, old, new string) (undo func()) {
 	s.Helper()
 	before := s.read(name)
-	s.edit(name, old, new)
+	s.replaceText(name, old, new)
 	return func() { s.write(name, before) }
 }
 
 // eventTTL sets a field of the Garden and one of the Shoot.
-func (s *stage) eventTTL(garden, shoot string) {
+func (s *testStage) eventTTL(garden, shoot string) {
 	s.Helper()
 	field := regexp.MustCompile(`eventTTL: \w+`)
 	for name, value := range map[string]string{"garden/garden.yaml": garden, "projects/local/shoot.yaml": shoot} {
@@ -121,8 +121,8 @@ func (s *stage) eventTTL(garden, shoot string) {
 	}
 }
 
-// add writes a new file and returns the undo function.
-func (s *stage) add(name, text string) (undo func()) {
+// addFileWithUndo writes a new file and returns the undo function.
+func (s *testStage) addFileWithUndo(name, text string) (undo func()) {
 	s.Helper()
 	_, err := os.Stat(s.path(name))
 	require.ErrorIs(s, err, os.ErrNotExist, "%s is there already", name)
@@ -134,9 +134,9 @@ func (s *stage) add(name, text string) (undo func()) {
 }
 
 // load reads the current landscape, which has to be valid.
-func (s *stage) load() *landscapes.Landscape {
+func (s *testStage) load() *landscapes.Landscape {
 	s.Helper()
-	key, err := os.ReadFile(env.age)
+	key, err := os.ReadFile(env.ageKeyFile)
 	require.NoError(s, err)
 	ids, err := landscapes.ParseAgeIdentities(string(key))
 	require.NoError(s, err)
@@ -151,38 +151,38 @@ func (s *stage) load() *landscapes.Landscape {
 // converger is one process: its connections, and its reports.
 type converger struct {
 	*landscape.Converger
-	stage *stage
+	stage *testStage
 
 	mu      sync.Mutex
-	objects []event
+	objects []objectEvent
 	drift   []landscape.Drift
 }
 
-// event is one processed object, in order.
-type event struct {
+// objectEvent is one processed object, in order.
+type objectEvent struct {
 	bundle string
 	apply.ObjectResult
 }
 
-type option func(*landscape.Options)
+type convergerOption func(*landscape.Options)
 
-func withConfig(name string, config *rest.Config) option {
+func withConfig(name string, config *rest.Config) convergerOption {
 	return func(o *landscape.Options) {
 		o.Connections.Configs = maps.Clone(o.Connections.Configs)
 		o.Connections.Configs[name] = config
 	}
 }
 
-func withSteps(timeout time.Duration) option {
+func withStepTimeout(timeout time.Duration) convergerOption {
 	return func(o *landscape.Options) { o.Timing.StepTimeout = timeout }
 }
 
-func withApproval(id string) option {
+func withApproval(id string) convergerOption {
 	return func(o *landscape.Options) { o.Permits.Gate.Approved = map[string]bool{id: true} }
 }
 
-// process starts a converger, which ends no later than the test.
-func (s *stage) process(options ...option) *converger {
+// newConverger starts a converger, which ends no later than the test.
+func (s *testStage) newConverger(options ...convergerOption) *converger {
 	s.Helper()
 	l := s.load()
 	gate, err := landscape.DeletionGate(l, nil)
@@ -197,7 +197,7 @@ func (s *stage) process(options ...option) *converger {
 		Listeners: landscape.Listeners{OnObject: func(_, bundle string, r apply.ObjectResult) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.objects = append(c.objects, event{bundle, r})
+			c.objects = append(c.objects, objectEvent{bundle, r})
 		}, OnDrift: func(d landscape.Drift) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -213,9 +213,9 @@ func (s *stage) process(options ...option) *converger {
 	return c
 }
 
-// written returns the objects that an apply changed, as texts with the action but without the
-// cluster.
-func (c *converger) written() []string {
+// writtenObjects returns the objects that an apply changed, as texts with the action but without
+// the cluster.
+func (c *converger) writtenObjects() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string
@@ -228,8 +228,8 @@ func (c *converger) written() []string {
 	return out
 }
 
-// gone returns the objects that were to be deleted but did not exist.
-func (c *converger) gone() []string {
+// missingObjects returns the objects that were to be deleted but did not exist.
+func (c *converger) missingObjects() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []string
@@ -241,7 +241,7 @@ func (c *converger) gone() []string {
 	return out
 }
 
-func (c *converger) repaired(ref string) bool {
+func (c *converger) isRepaired(ref string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range c.drift {
@@ -253,9 +253,9 @@ func (c *converger) repaired(ref string) bool {
 }
 
 // mustApply applies the landscape with a new process.
-func (s *stage) mustApply(options ...option) (*landscape.RunReport, *converger) {
+func (s *testStage) mustApply(options ...convergerOption) (*landscape.RunReport, *converger) {
 	s.Helper()
-	c := s.process(options...)
+	c := s.newConverger(options...)
 	defer c.Close()
 	report, err := c.Apply(testContext(s.T))
 	require.NoError(s, err, strings.Join(owner.Problems(err), "\n"))
@@ -276,10 +276,11 @@ func (s *stage) mustApply(options ...option) (*landscape.RunReport, *converger) 
 	return report, c
 }
 
-// failing applies a landscape that cannot converge and returns the problems, one per line.
-func (s *stage) failing(options ...option) (problems []string, report *landscape.RunReport, c *converger) {
+// applyExpectingError applies a landscape that cannot converge and returns the problems, one per
+// line.
+func (s *testStage) applyExpectingError(options ...convergerOption) (problems []string, report *landscape.RunReport, c *converger) {
 	s.Helper()
-	c = s.process(options...)
+	c = s.newConverger(options...)
 	report, err := c.Apply(testContext(s.T))
 	require.Error(s, err)
 	problems = owner.Problems(err)
@@ -302,27 +303,27 @@ func requireProblem(t *testing.T, problems []string, parts ...string) {
 	require.Failf(t, "no such problem", "want one with %q in\n%s", parts, strings.Join(problems, "\n"))
 }
 
-// cli runs the built program.
-type cli struct {
+// command runs the built program.
+type command struct {
 	cmd            *exec.Cmd
 	stdout, stderr lockedBuffer
 }
 
-func (s *stage) cli(args ...string) *cli {
-	c := &cli{cmd: exec.Command(env.Pergola, args...)}
-	c.cmd.Env = append(os.Environ(), "KUBECONFIG="+env.kubeconfig, "SOPS_AGE_KEY_FILE="+env.age)
+func (s *testStage) cli(args ...string) *command {
+	c := &command{cmd: exec.Command(env.Pergola, args...)}
+	c.cmd.Env = append(os.Environ(), "KUBECONFIG="+env.kubeconfig, "SOPS_AGE_KEY_FILE="+env.ageKeyFile)
 	c.cmd.Stdout, c.cmd.Stderr = &c.stdout, &c.stderr
 	return c
 }
 
 // run returns the exit code.
-func (c *cli) run(t *testing.T) int {
+func (c *command) run(t *testing.T) int {
 	t.Helper()
 	require.NoError(t, mortal.Start(c.cmd))
 	return c.wait(t)
 }
 
-func (c *cli) wait(t *testing.T) int {
+func (c *command) wait(t *testing.T) int {
 	t.Helper()
 	err := c.cmd.Wait()
 	var exit *exec.ExitError

@@ -30,7 +30,7 @@ type environment struct {
 	testclusters.Programs
 	kubeconfig string
 	configs    map[string]*rest.Config
-	age        string // the key file of the demonstration landscape
+	ageKeyFile string // the key file of the demonstration landscape
 }
 
 var env environment
@@ -54,7 +54,7 @@ func run(m *testing.M) (int, error) {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	env.Root, env.age = root, filepath.Join(root, "landscapes/local/.sops/age.key")
+	env.Root, env.ageKeyFile = root, filepath.Join(root, "landscapes/local/.sops/age.key")
 	if missing := testclusters.Missing(root, false); missing != "" {
 		fmt.Fprintln(os.Stderr, "integration tests are left out:", missing)
 		return m.Run(), nil
@@ -92,8 +92,8 @@ func (e *environment) up() error {
 	return nil
 }
 
-// processOf finds a process of a local cluster, for a test to stop it.
-func (e *environment) processOf(cluster, part string) (*os.Process, error) {
+// findProcess finds a process of a local cluster, for a test to stop it.
+func (e *environment) findProcess(cluster, part string) (*os.Process, error) {
 	state, err := e.Status()
 	if err != nil {
 		return nil, err
@@ -118,43 +118,43 @@ func TestLandscapeOnClusters(t *testing.T) {
 	s := newStage(t)
 	for _, step := range []struct {
 		name string
-		test func(*testing.T, *stage)
+		test func(*testing.T, *testStage)
 	}{
-		{"a fresh landscape converges", testFresh},
-		{"nothing is written when nothing changed", testUnchanged},
-		{"only what changed is touched", testOneField},
+		{"a fresh landscape converges", testFreshLandscape},
+		{"nothing is written when nothing changed", testNoChanges},
+		{"only what changed is touched", testFieldChange},
 		{"a generated Secret becomes another one", testGeneratedSecret},
 		{"drift is repaired", testDrift},
-		{"a disabled component goes, and comes back", testDisable},
-		{"a component below the gate goes at once", testDisableSmall},
+		{"a disabled component goes, and comes back", testDisableLargeComponent},
+		{"a component below the gate goes at once", testDisableSmallComponent},
 		{"a Deployment that never becomes ready", testNeverReady},
 		{"an unreachable seed", testUnreachableSeed},
 		{"an expired certificate", testExpiredCertificate},
 		{"objects that cannot be applied", testObjectFaults},
-		{"a user who may not", testForbidden},
-		{"an invalid landscape", testInvalid},
-		{"a change that the API forbids", testForbiddenChange},
-		{"one at a time", testLease},
+		{"a user who may not", testMissingRights},
+		{"an invalid landscape", testInvalidLandscape},
+		{"a change that the API forbids", testImmutableField},
+		{"one at a time", testConcurrentRun},
 		{"an interrupted run", testInterrupt},
 		{"a Shoot that is gone from Git", testRemovedShoot},
 	} {
 		if !speeds.Has(t, step.name) {
 			continue
 		}
-		if !t.Run(step.name, func(t *testing.T) { step.test(t, s.on(t)) }) {
+		if !t.Run(step.name, func(t *testing.T) { step.test(t, s.withTest(t)) }) {
 			t.Fatalf("the rest is left out: it builds on %q", step.name)
 		}
 		t.Logf("%s after %s", step.name, time.Since(started).Round(time.Second))
 	}
 }
 
-// patience is the timeout of every wait: busy machines can be twenty times slower. Frequent polling
-// avoids longer waits on a quiet machine.
-const patience = 5 * time.Minute
+// waitTimeout is the timeout of every wait: busy machines can be twenty times slower. Frequent
+// polling avoids longer waits on a quiet machine.
+const waitTimeout = 5 * time.Minute
 
 func testContext(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

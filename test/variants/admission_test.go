@@ -14,22 +14,22 @@ import (
 
 // TestAdmission: admission plugins follow their configurations, and a disabled plugin does nothing.
 func TestAdmission(t *testing.T) {
-	p := shootPlane(t, shootGuarded)
-	baseline, trusted := p.makeNamespace(t, "guarded"), p.makeNamespace(t, "trusted")
+	p := connectShoot(t, shootWithAdmission)
+	baseline, trusted := p.ensureNamespace(t, "guarded"), p.ensureNamespace(t, "trusted")
 	name := fmt.Sprintf("pod-%d", time.Now().UnixNano())
 	create := func(namespace string, hostNetwork bool) (*corev1.Pod, error) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{HostNetwork: hostNetwork, Containers: []corev1.Container{{Name: "one", Image: "registry.example.org/one:1"}}}}
-		return p.api.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+		return p.apiClient.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 	}
-	p.hasServiceAccount(t, baseline)
-	p.hasServiceAccount(t, trusted)
+	p.waitForServiceAccount(t, baseline)
+	p.waitForServiceAccount(t, trusted)
 
 	_, err := create(baseline, true)
 	assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	assert.ErrorContains(t, err, `violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`)
 	// the configured exemption, and Pergola's own
 	for _, namespace := range []string{trusted, metav1.NamespaceSystem} {
-		p.hasServiceAccount(t, namespace)
+		p.waitForServiceAccount(t, namespace)
 		_, err = create(namespace, true)
 		assert.NoError(t, err, namespace)
 	}
@@ -43,7 +43,7 @@ func TestAdmission(t *testing.T) {
 	// EventRateLimit: three at once and one a second.
 	refused := 0
 	for i := range 20 {
-		_, err := p.api.CoreV1().Events(trusted).Create(t.Context(), &corev1.Event{
+		_, err := p.apiClient.CoreV1().Events(trusted).Create(t.Context(), &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", name, i)}, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: trusted, Name: name},
 		}, metav1.CreateOptions{})
 		if err != nil {
@@ -57,10 +57,10 @@ func TestAdmission(t *testing.T) {
 // TestDefaultTolerations: otherwise pods get the plugin's default tolerations, with the seconds of
 // the Shoot.
 func TestDefaultTolerations(t *testing.T) {
-	p := shootPlane(t, shootAESGCM)
-	namespace := p.makeNamespace(t, "tolerant")
-	p.hasServiceAccount(t, namespace)
-	pod, err := p.api.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+	p := connectShoot(t, shootAESGCM)
+	namespace := p.ensureNamespace(t, "tolerant")
+	p.waitForServiceAccount(t, namespace)
+	pod, err := p.apiClient.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "one", Image: "registry.example.org/one:1"}}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)

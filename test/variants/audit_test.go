@@ -28,34 +28,34 @@ type auditEvent struct {
 
 // TestAudit: only events that the policy names are recorded, with the parts of their level.
 func TestAudit(t *testing.T) {
-	here(t)
+	skipIfNotRunning(t)
 	for _, test := range []struct {
 		name  string
-		plane func(*testing.T) *plane
+		plane func(*testing.T) *controlPlaneClient
 		// told returns the events so far.
-		told func(*testing.T, *plane) ([]auditEvent, error)
+		told func(*testing.T, *controlPlaneClient) ([]auditEvent, error)
 		// configMaps is the level of events about ConfigMaps.
 		configMaps string
 	}{
-		{"a Shoot, to its log", func(t *testing.T) *plane { return shootPlane(t, shootAESGCM) }, loggedEvents, "Request"},
-		{"the Garden, to a webhook", gardenPlane, sentEvents, "RequestResponse"},
+		{"a Shoot, to its log", func(t *testing.T) *controlPlaneClient { return connectShoot(t, shootAESGCM) }, auditEventsInLogs, "Request"},
+		{"the Garden, to a webhook", connectGarden, auditEventsAtWebhook, "RequestResponse"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := test.plane(t)
-			in, out := p.makeNamespace(t, "audited"), p.makeNamespace(t, "not-audited")
+			in, out := p.ensureNamespace(t, "audited"), p.ensureNamespace(t, "not-audited")
 			name := fmt.Sprintf("audited-%d", time.Now().UnixNano())
 			meta := metav1.ObjectMeta{Name: name}
 			for _, namespace := range []string{out, in} {
-				_, err := p.api.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": "secret"}}, metav1.CreateOptions{})
+				_, err := p.apiClient.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": "secret"}}, metav1.CreateOptions{})
 				require.NoError(t, err)
 			}
-			_, err := p.api.CoreV1().ServiceAccounts(in).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
+			_, err := p.apiClient.CoreV1().ServiceAccounts(in).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
 			require.NoError(t, err)
-			_, err = p.api.CoreV1().ConfigMaps(in).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"value": "plain"}}, metav1.CreateOptions{})
+			_, err = p.apiClient.CoreV1().ConfigMaps(in).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"value": "plain"}}, metav1.CreateOptions{})
 			require.NoError(t, err)
 
 			found := map[string]auditEvent{}
-			until(t, func(context.Context) error {
+			pollUntil(t, func(context.Context) error {
 				events, err := test.told(t, p)
 				if err != nil {
 					return err
@@ -86,8 +86,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// loggedEvents returns the events in the logs of API servers.
-func loggedEvents(t *testing.T, p *plane) (events []auditEvent, err error) {
+// auditEventsInLogs returns the events in the logs of API servers.
+func auditEventsInLogs(t *testing.T, p *controlPlaneClient) (events []auditEvent, err error) {
 	for _, pod := range p.pods(t, apiServerPods) {
 		out, err := env.Clusters("logs", p.cluster, p.namespace+"/"+pod.Name)
 		if err != nil {
@@ -103,9 +103,9 @@ func loggedEvents(t *testing.T, p *plane) (events []auditEvent, err error) {
 	return events, nil
 }
 
-// sentEvents returns the events that the webhook received.
-func sentEvents(*testing.T, *plane) (events []auditEvent, err error) {
-	bodies, err := env.server.records("/audit")
+// auditEventsAtWebhook returns the events that the webhook received.
+func auditEventsAtWebhook(*testing.T, *controlPlaneClient) (events []auditEvent, err error) {
+	bodies, err := env.server.requestsTo("/audit")
 	if err != nil {
 		return nil, err
 	}

@@ -26,15 +26,15 @@ func whoAmI(ctx context.Context, client kubernetes.Interface) (authenticationv1.
 	return review.Status.UserInfo, nil
 }
 
-// issued returns a token of the issuer with some different claims.
-func issued(t *testing.T, key *rsa.PrivateKey, changes map[string]any) string {
+// issueToken returns a token of the issuer with some different claims.
+func issueToken(t *testing.T, key *rsa.PrivateKey, changes map[string]any) string {
 	t.Helper()
 	claims := map[string]any{
-		"iss": env.server.Server + "/issuer", "aud": "variants", "sub": "somebody", "groups": []string{"some"}, "admitted": "yes",
+		"iss": env.server.URL + "/issuer", "aud": "variants", "sub": "somebody", "groups": []string{"some"}, "admitted": "yes",
 		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(),
 	}
 	maps.Copy(claims, changes)
-	text, err := token(key, claims)
+	text, err := signToken(key, claims)
 	require.NoError(t, err)
 	return text
 }
@@ -42,11 +42,11 @@ func issued(t *testing.T, key *rsa.PrivateKey, changes map[string]any) string {
 // TestStructuredAuthentication: tokens of the issuer in the AuthenticationConfiguration are
 // accepted, with the user from their claims. All others are rejected.
 func TestStructuredAuthentication(t *testing.T) {
-	p := shootPlane(t, shootSecretbox)
-	made := func(key *rsa.PrivateKey, changes map[string]any) string { return issued(t, key, changes) }
+	p := connectShoot(t, shootSecretbox)
+	made := func(key *rsa.PrivateKey, changes map[string]any) string { return issueToken(t, key, changes) }
 	// The API server fetches the issuer's keys asynchronously.
-	until(t, func(ctx context.Context) error {
-		user, err := whoAmI(ctx, p.as(t, made(env.keys.issuer, nil)))
+	pollUntil(t, func(ctx context.Context) error {
+		user, err := whoAmI(ctx, p.clientWithToken(t, made(env.keys.issuer, nil)))
 		if err == nil {
 			assert.Equal(t, "variants:somebody", user.Username)
 			assert.Equal(t, []string{"variants:some", "system:authenticated"}, user.Groups)
@@ -55,27 +55,27 @@ func TestStructuredAuthentication(t *testing.T) {
 	})
 	for name, text := range map[string]string{
 		"another audience":   made(env.keys.issuer, map[string]any{"aud": "kubernetes"}),
-		"another issuer":     made(env.keys.issuer, map[string]any{"iss": env.server.Server}),
+		"another issuer":     made(env.keys.issuer, map[string]any{"iss": env.server.URL}),
 		"expired":            made(env.keys.issuer, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}),
 		"a claim is missing": made(env.keys.issuer, map[string]any{"admitted": "no"}),
-		"an unknown key":     made(env.keys.stranger, nil),
+		"an unknown key":     made(env.keys.unknownKey, nil),
 		"no token":           "",
 	} {
-		_, err := whoAmI(t.Context(), p.as(t, text))
+		_, err := whoAmI(t.Context(), p.clientWithToken(t, text))
 		assert.True(t, apierrors.IsUnauthorized(err), "%s: %v", name, err)
 	}
 }
 
 // TestAuthenticationWebhook: the authentication webhook of the Garden identifies or rejects users.
 func TestAuthenticationWebhook(t *testing.T) {
-	p := gardenPlane(t)
-	user, err := whoAmI(t.Context(), p.as(t, "known-somebody"))
+	p := connectGarden(t)
+	user, err := whoAmI(t.Context(), p.clientWithToken(t, "known-somebody"))
 	require.NoError(t, err)
 	assert.Equal(t, "webhook:somebody", user.Username)
 	assert.Equal(t, []string{"webhook", "system:authenticated"}, user.Groups)
-	_, err = whoAmI(t.Context(), p.as(t, "unknown"))
+	_, err = whoAmI(t.Context(), p.clientWithToken(t, "unknown"))
 	assert.True(t, apierrors.IsUnauthorized(err), "%v", err)
-	bodies, err := env.server.records("/authenticate")
+	bodies, err := env.server.requestsTo("/authenticate")
 	require.NoError(t, err)
 	require.NotEmpty(t, bodies)
 	var review metav1.TypeMeta
@@ -83,11 +83,11 @@ func TestAuthenticationWebhook(t *testing.T) {
 	assert.Equal(t, "authentication.k8s.io/v1", review.APIVersion)
 }
 
-// TestAnonymous: anonymous users may read the health of API servers, and nothing else.
-func TestAnonymous(t *testing.T) {
-	here(t)
-	for name, p := range map[string]*plane{"a Shoot": shootPlane(t, shootGuarded), "the Garden": gardenPlane(t)} {
-		nobody := p.as(t, "").Discovery().RESTClient()
+// TestAnonymousAccess: anonymous users may read the health of API servers, and nothing else.
+func TestAnonymousAccess(t *testing.T) {
+	skipIfNotRunning(t)
+	for name, p := range map[string]*controlPlaneClient{"a Shoot": connectShoot(t, shootWithAdmission), "the Garden": connectGarden(t)} {
+		nobody := p.clientWithToken(t, "").Discovery().RESTClient()
 		for path, want := range map[string]int{"/livez": http.StatusOK, "/readyz": http.StatusOK, "/healthz": http.StatusOK, "/version": http.StatusUnauthorized, "/api": http.StatusUnauthorized, "/metrics": http.StatusUnauthorized} {
 			var status int
 			nobody.Get().AbsPath(path).Do(t.Context()).StatusCode(&status)

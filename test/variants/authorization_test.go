@@ -16,12 +16,12 @@ import (
 // that match its condition, unless RBAC allows them. It is reached by the kubeconfig in a Secret of
 // the project.
 func TestStructuredAuthorization(t *testing.T) {
-	p := shootPlane(t, shootSecretbox)
-	p.makeNamespace(t, authorizedNamespace)
-	p.makeNamespace(t, "not-"+authorizedNamespace)
-	client := p.as(t, issued(t, env.keys.issuer, nil))
+	p := connectShoot(t, shootSecretbox)
+	p.ensureNamespace(t, authorizedNamespace)
+	p.ensureNamespace(t, "not-"+authorizedNamespace)
+	client := p.clientWithToken(t, issueToken(t, env.keys.issuer, nil))
 	// the API server fetches the issuer's keys asynchronously
-	until(t, func(ctx context.Context) error {
+	pollUntil(t, func(ctx context.Context) error {
 		_, err := whoAmI(ctx, client)
 		return err
 	})
@@ -34,9 +34,9 @@ func TestStructuredAuthorization(t *testing.T) {
 	err = client.CoreV1().ConfigMaps(authorizedNamespace).Delete(t.Context(), written.Name, metav1.DeleteOptions{})
 	assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	assert.ErrorContains(t, err, "the webhook has its reasons")
-	require.NoError(t, p.api.CoreV1().ConfigMaps(authorizedNamespace).Delete(t.Context(), written.Name, metav1.DeleteOptions{}), "RBAC comes first")
+	require.NoError(t, p.apiClient.CoreV1().ConfigMaps(authorizedNamespace).Delete(t.Context(), written.Name, metav1.DeleteOptions{}), "RBAC comes first")
 
-	bodies, err := env.server.records("/authorize")
+	bodies, err := env.server.requestsTo("/authorize")
 	require.NoError(t, err)
 	require.NotEmpty(t, bodies)
 	for _, body := range bodies {

@@ -14,8 +14,8 @@ import (
 // TestFailureTolerance: members and API servers are in three zones. When a member dies, the others
 // continue, and it rejoins the same cluster.
 func TestFailureTolerance(t *testing.T) {
-	p := shootPlane(t, shootAvailable)
-	zones := p.zones(t)
+	p := connectShoot(t, shootHighlyAvailable)
+	zones := p.zonesByNode(t)
 	for part, selector := range map[string]string{"kube-apiserver": apiServerPods, "etcd-main": "app=etcd-statefulset,role=main", "etcd-events": "app=etcd-statefulset,role=events"} {
 		var in []string
 		for _, pod := range p.pods(t, selector) {
@@ -35,7 +35,7 @@ func TestFailureTolerance(t *testing.T) {
 	}
 
 	const victim = "etcd-main-2"
-	restarts := p.container(t, victim).RestartCount
+	restarts := p.containerStatus(t, victim).RestartCount
 	kill := func() {
 		// Only this control plane has a third member.
 		_, err := env.Clusters("run", "--", "/bin/sh", "-c", `
@@ -47,27 +47,27 @@ done
 	}
 	// The first restart is immediate, the second one delayed for long enough to check.
 	kill()
-	until(t, func(context.Context) error {
-		if c := p.container(t, victim); c.RestartCount == restarts || c.State.Running == nil {
+	pollUntil(t, func(context.Context) error {
+		if c := p.containerStatus(t, victim); c.RestartCount == restarts || c.State.Running == nil {
 			return fmt.Errorf("%s is not started again: %v", victim, c)
 		}
 		return nil
 	})
 	kill()
-	until(t, func(context.Context) error {
-		if c := p.container(t, victim); c.State.Running != nil {
+	pollUntil(t, func(context.Context) error {
+		if c := p.containerStatus(t, victim); c.State.Running != nil {
 			return fmt.Errorf("%s runs: %v", victim, c)
 		}
 		return nil
 	})
-	namespace := p.makeNamespace(t, "available")
+	namespace := p.ensureNamespace(t, "available")
 	for range 5 {
-		_, err := p.api.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "written-"}}, metav1.CreateOptions{})
+		_, err := p.apiClient.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "written-"}}, metav1.CreateOptions{})
 		require.NoError(t, err, "two members are enough")
 	}
-	require.Nil(t, p.container(t, victim).State.Running, "it was away all the time")
-	until(t, func(ctx context.Context) error {
-		pod, err := p.local.CoreV1().Pods(p.namespace).Get(ctx, victim, metav1.GetOptions{})
+	require.Nil(t, p.containerStatus(t, victim).State.Running, "it was away all the time")
+	pollUntil(t, func(ctx context.Context) error {
+		pod, err := p.hostClient.CoreV1().Pods(p.namespace).Get(ctx, victim, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -81,10 +81,10 @@ done
 	assert.Equal(t, before, main.members(), "it is the same member")
 }
 
-// zones returns the zones of nodes.
-func (p *plane) zones(t *testing.T) map[string]string {
+// zonesByNode returns the zones of nodes.
+func (p *controlPlaneClient) zonesByNode(t *testing.T) map[string]string {
 	t.Helper()
-	nodes, err := p.local.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	nodes, err := p.hostClient.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	zones := map[string]string{}
 	for _, node := range nodes.Items {
@@ -93,17 +93,17 @@ func (p *plane) zones(t *testing.T) map[string]string {
 	return zones
 }
 
-// container returns the status of a pod's only container.
-func (p *plane) container(t *testing.T, pod string) corev1.ContainerStatus {
+// containerStatus returns the status of a pod's only container.
+func (p *controlPlaneClient) containerStatus(t *testing.T, pod string) corev1.ContainerStatus {
 	t.Helper()
-	found, err := p.local.CoreV1().Pods(p.namespace).Get(t.Context(), pod, metav1.GetOptions{})
+	found, err := p.hostClient.CoreV1().Pods(p.namespace).Get(t.Context(), pod, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Len(t, found.Status.ContainerStatuses, 1)
 	return found.Status.ContainerStatuses[0]
 }
 
 // members returns the cluster's member ids by name. None is a learner.
-func (e etcd) members() map[string]string {
+func (e etcdClient) members() map[string]string {
 	e.t.Helper()
 	var found struct {
 		Members []struct {
@@ -111,7 +111,7 @@ func (e etcd) members() map[string]string {
 			IsLearner bool
 		} `json:"members"`
 	}
-	require.NoError(e.t, e.ask("/v3/cluster/member/list", map[string]any{}, &found))
+	require.NoError(e.t, e.post("/v3/cluster/member/list", map[string]any{}, &found))
 	out := map[string]string{}
 	for _, m := range found.Members {
 		assert.False(e.t, m.IsLearner, m.Name)

@@ -26,45 +26,45 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// plane is the control plane of the Garden or a Shoot.
-type plane struct {
+// controlPlaneClient is the control plane of the Garden or a Shoot.
+type controlPlaneClient struct {
 	// cluster and namespace are where it runs; the names of its parts have the prefix.
 	cluster, namespace, prefix string
-	// local is a client of that cluster; config and api are for the API server that it serves.
-	local  *kubernetes.Clientset
-	config *rest.Config
-	api    *kubernetes.Clientset
+	// hostClient is a client of that cluster; config and api are for the API server that it serves.
+	hostClient *kubernetes.Clientset
+	config     *rest.Config
+	apiClient  *kubernetes.Clientset
 }
 
-// gardenPlane returns the control plane of the virtual garden.
-func gardenPlane(t *testing.T) *plane {
+// connectGarden returns the control plane of the virtual garden.
+func connectGarden(t *testing.T) *controlPlaneClient {
 	t.Helper()
-	return connect(t, &plane{cluster: runtimeCluster, namespace: "garden", prefix: "virtual-garden-"})
+	return connect(t, &controlPlaneClient{cluster: runtimeCluster, namespace: "garden", prefix: "virtual-garden-"})
 }
 
-// shootPlane returns the control plane of a Shoot.
-func shootPlane(t *testing.T, shoot string) *plane {
+// connectShoot returns the control plane of a Shoot.
+func connectShoot(t *testing.T, shoot string) *controlPlaneClient {
 	t.Helper()
-	if here(t); !hasShoot(shoot) {
+	if skipIfNotRunning(t); !hasShoot(shoot) {
 		t.Skipf("in make test-all: Shoot %s", shoot)
 	}
-	return connect(t, &plane{cluster: seedCluster, namespace: controlPlane(shoot)})
+	return connect(t, &controlPlaneClient{cluster: seedCluster, namespace: controlPlaneNamespace(shoot)})
 }
 
-func connect(t *testing.T, p *plane) *plane {
+func connect(t *testing.T, p *controlPlaneClient) *controlPlaneClient {
 	t.Helper()
-	here(t)
+	skipIfNotRunning(t)
 	var err error
-	p.local, err = localClient(p.cluster)
+	p.hostClient, err = localClient(p.cluster)
 	require.NoError(t, err)
 	access := p.secret(t, "gardener-internal")
 	p.config, err = clientcmd.RESTConfigFromKubeConfig(access["kubeconfig"])
 	require.NoError(t, err)
-	p.config.Proxy, p.config.QPS, p.config.WarningHandler = throughProxy, -1, rest.NoWarnings{}
+	p.config.Proxy, p.config.QPS, p.config.WarningHandler = podNetworkProxy, -1, rest.NoWarnings{}
 	// Use the address: names of Services are known in one cluster only.
 	host, _, _ := strings.Cut(strings.TrimPrefix(p.config.Host, "https://"), ":")
-	p.config.ServerName, p.config.Host = host, "https://"+p.service(t, p.prefix+"kube-apiserver")
-	p.api, err = kubernetes.NewForConfig(p.config)
+	p.config.ServerName, p.config.Host = host, "https://"+p.serviceAddress(t, p.prefix+"kube-apiserver")
+	p.apiClient, err = kubernetes.NewForConfig(p.config)
 	require.NoError(t, err)
 	return p
 }
@@ -80,37 +80,37 @@ func localClient(name string) (*kubernetes.Clientset, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-func throughProxy(*http.Request) (*url.URL, error) { return url.Parse(env.proxy) }
+func podNetworkProxy(*http.Request) (*url.URL, error) { return url.Parse(env.proxy) }
 
-// service returns the address of a Service of the control plane.
-func (p *plane) service(t *testing.T, name string) string {
+// serviceAddress returns the address of a Service of the control plane.
+func (p *controlPlaneClient) serviceAddress(t *testing.T, name string) string {
 	t.Helper()
-	service, err := p.local.CoreV1().Services(p.namespace).Get(t.Context(), name, metav1.GetOptions{})
+	service, err := p.hostClient.CoreV1().Services(p.namespace).Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
 	return service.Spec.ClusterIP
 }
 
-func (p *plane) secret(t *testing.T, name string) map[string][]byte {
+func (p *controlPlaneClient) secret(t *testing.T, name string) map[string][]byte {
 	t.Helper()
-	secret, err := p.local.CoreV1().Secrets(p.namespace).Get(t.Context(), name, metav1.GetOptions{})
+	secret, err := p.hostClient.CoreV1().Secrets(p.namespace).Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
 	return secret.Data
 }
 
-// as returns a client of the API server with only a token.
-func (p *plane) as(t *testing.T, token string) *kubernetes.Clientset {
+// clientWithToken returns a client of the API server with only a token.
+func (p *controlPlaneClient) clientWithToken(t *testing.T, token string) *kubernetes.Clientset {
 	t.Helper()
 	config := rest.AnonymousClientConfig(p.config)
-	config.Proxy, config.BearerToken = throughProxy, token
+	config.Proxy, config.BearerToken = podNetworkProxy, token
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	return client
 }
 
-// makeNamespace creates a namespace in the API server unless it exists.
-func (p *plane) makeNamespace(t *testing.T, name string) string {
+// ensureNamespace creates a namespace in the API server unless it exists.
+func (p *controlPlaneClient) ensureNamespace(t *testing.T, name string) string {
 	t.Helper()
-	_, err := p.api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := p.apiClient.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		require.NoError(t, err)
 	}
@@ -118,26 +118,26 @@ func (p *plane) makeNamespace(t *testing.T, name string) string {
 }
 
 // pods returns the pods of a part of the control plane, without terminating ones.
-func (p *plane) pods(t *testing.T, selector string) []corev1.Pod {
+func (p *controlPlaneClient) pods(t *testing.T, selector string) []corev1.Pod {
 	t.Helper()
-	list, err := p.local.CoreV1().Pods(p.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	list, err := p.hostClient.CoreV1().Pods(p.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
 	require.NoError(t, err)
 	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 }
 
 const apiServerPods = "app=kubernetes,role=apiserver"
 
-// etcd is a client of the control plane's etcd with its JSON API.
-type etcd struct {
+// etcdClient is a client of the control plane's etcd with its JSON API.
+type etcdClient struct {
 	t      *testing.T
 	url    string
 	client *http.Client
 }
 
-// etcd returns a client for a role, main or events, with the certificate of the API server.
-func (p *plane) etcd(t *testing.T, role string) etcd {
+// etcdClient returns a client for a role, main or events, with the certificate of the API server.
+func (p *controlPlaneClient) etcd(t *testing.T, role string) etcdClient {
 	t.Helper()
-	deployment, err := p.local.AppsV1().Deployments(p.namespace).Get(t.Context(), p.prefix+"kube-apiserver", metav1.GetOptions{})
+	deployment, err := p.hostClient.AppsV1().Deployments(p.namespace).Get(t.Context(), p.prefix+"kube-apiserver", metav1.GetOptions{})
 	require.NoError(t, err)
 	files := map[string]map[string][]byte{}
 	for _, v := range deployment.Spec.Template.Spec.Volumes {
@@ -150,13 +150,13 @@ func (p *plane) etcd(t *testing.T, role string) etcd {
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(files["ca-etcd"]["bundle.crt"]))
 	name := p.prefix + "etcd-" + role + "-client"
-	transport := &http.Transport{Proxy: throughProxy, TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, ServerName: name}}
+	transport := &http.Transport{Proxy: podNetworkProxy, TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, ServerName: name}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return etcd{t, "https://" + p.service(t, name) + ":2379", &http.Client{Transport: transport, Timeout: 10 * time.Second}}
+	return etcdClient{t, "https://" + p.serviceAddress(t, name) + ":2379", &http.Client{Transport: transport, Timeout: 10 * time.Second}}
 }
 
-// ask sends a request to etcd's API.
-func (e etcd) ask(path string, body, into any) error {
+// post sends a request to etcd's API.
+func (e etcdClient) post(path string, body, into any) error {
 	request, err := json.Marshal(body)
 	require.NoError(e.t, err)
 	response, err := e.client.Post(e.url+path, "application/json", bytes.NewReader(request))
@@ -174,14 +174,14 @@ func (e etcd) ask(path string, body, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// entry is a value in etcd with its lease.
-type entry struct {
+// etcdEntry is a value in etcd with its lease.
+type etcdEntry struct {
 	value string
 	lease int64
 }
 
 // get reads an existing key.
-func (e etcd) get(key string) entry {
+func (e etcdClient) get(key string) etcdEntry {
 	e.t.Helper()
 	var found struct {
 		KVs []struct {
@@ -189,9 +189,9 @@ func (e etcd) get(key string) entry {
 			Lease string `json:"lease"`
 		} `json:"kvs"`
 	}
-	require.NoError(e.t, e.ask("/v3/kv/range", map[string]any{"key": base64.StdEncoding.EncodeToString([]byte(key))}, &found))
+	require.NoError(e.t, e.post("/v3/kv/range", map[string]any{"key": base64.StdEncoding.EncodeToString([]byte(key))}, &found))
 	require.Len(e.t, found.KVs, 1, "%s in %s", key, e.url)
-	out := entry{value: string(found.KVs[0].Value)}
+	out := etcdEntry{value: string(found.KVs[0].Value)}
 	if found.KVs[0].Lease != "" {
 		lease, err := strconv.ParseInt(found.KVs[0].Lease, 10, 64)
 		require.NoError(e.t, err)
@@ -200,20 +200,20 @@ func (e etcd) get(key string) entry {
 	return out
 }
 
-// granted returns the TTL of a lease in seconds.
-func (e etcd) granted(lease int64) int64 {
+// leaseTTL returns the TTL of a lease in seconds.
+func (e etcdClient) leaseTTL(lease int64) int64 {
 	e.t.Helper()
 	var found struct {
 		GrantedTTL int64 `json:"grantedTTL,string"`
 	}
-	require.NoError(e.t, e.ask("/v3/lease/timetolive", map[string]any{"ID": strconv.FormatInt(lease, 10)}, &found))
+	require.NoError(e.t, e.post("/v3/lease/timetolive", map[string]any{"ID": strconv.FormatInt(lease, 10)}, &found))
 	return found.GrantedTTL
 }
 
-// until polls until nothing is wrong.
-func until(t *testing.T, wrong func(context.Context) error) {
+// pollUntil polls until nothing is wrong.
+func pollUntil(t *testing.T, wrong func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	for {
 		err := wrong(ctx)

@@ -18,29 +18,29 @@ import (
 // TestEncryption: the declared resources are encrypted in etcd with the declared provider and
 // readable by the API server. All others are not encrypted.
 func TestEncryption(t *testing.T) {
-	here(t)
+	skipIfNotRunning(t)
 	for _, test := range []struct {
 		name, provider string
-		plane          func(*testing.T) *plane
+		plane          func(*testing.T) *controlPlaneClient
 		leases         bool
 	}{
-		{"aescbc, a Shoot", "aescbc", func(t *testing.T) *plane { return shootPlane(t, shootAvailable) }, false},
-		{"aescbc, the Garden", "aescbc", gardenPlane, false},
-		{"aesgcm", "aesgcm", func(t *testing.T) *plane { return shootPlane(t, shootAESGCM) }, true},
-		{"secretbox", "secretbox", func(t *testing.T) *plane { return shootPlane(t, shootSecretbox) }, false},
-		{"by default: Secrets with aescbc", "aescbc", func(t *testing.T) *plane { return shootPlane(t, shootGuarded) }, false},
+		{"aescbc, a Shoot", "aescbc", func(t *testing.T) *controlPlaneClient { return connectShoot(t, shootHighlyAvailable) }, false},
+		{"aescbc, the Garden", "aescbc", connectGarden, false},
+		{"aesgcm", "aesgcm", func(t *testing.T) *controlPlaneClient { return connectShoot(t, shootAESGCM) }, true},
+		{"secretbox", "secretbox", func(t *testing.T) *controlPlaneClient { return connectShoot(t, shootSecretbox) }, false},
+		{"by default: Secrets with aescbc", "aescbc", func(t *testing.T) *controlPlaneClient { return connectShoot(t, shootWithAdmission) }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := test.plane(t)
-			name := p.makeNamespace(t, "encrypted")
+			name := p.ensureNamespace(t, "encrypted")
 			const value = "nobody may read this in etcd"
 			meta := metav1.ObjectMeta{Name: "value-" + strings.ToLower(metav1.Now().Format("150405.000")), Namespace: name}
-			_, err := p.api.CoreV1().Secrets(name).Create(t.Context(), &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": value}}, metav1.CreateOptions{})
+			_, err := p.apiClient.CoreV1().Secrets(name).Create(t.Context(), &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"value": value}}, metav1.CreateOptions{})
 			require.NoError(t, err)
-			_, err = p.api.CoreV1().ConfigMaps(name).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"value": value}}, metav1.CreateOptions{})
+			_, err = p.apiClient.CoreV1().ConfigMaps(name).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"value": value}}, metav1.CreateOptions{})
 			require.NoError(t, err)
 			holder := value
-			_, err = p.api.CoordinationV1().Leases(name).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: meta, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}, metav1.CreateOptions{})
+			_, err = p.apiClient.CoordinationV1().Leases(name).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: meta, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}, metav1.CreateOptions{})
 			require.NoError(t, err)
 
 			main := p.etcd(t, "main")
@@ -54,7 +54,7 @@ func TestEncryption(t *testing.T) {
 					assert.Contains(t, stored, value, resource)
 				}
 			}
-			secret, err := p.api.CoreV1().Secrets(name).Get(t.Context(), meta.Name, metav1.GetOptions{})
+			secret, err := p.apiClient.CoreV1().Secrets(name).Get(t.Context(), meta.Name, metav1.GetOptions{})
 			require.NoError(t, err)
 			assert.Equal(t, value, string(secret.Data["value"]))
 		})
@@ -64,10 +64,10 @@ func TestEncryption(t *testing.T) {
 // TestEncryptionOfTheGardenerAPI: kube-apiserver encrypts like gardener-apiserver where it serves
 // the Gardener API. Secret resources are always encrypted, the others if declared.
 func TestEncryptionOfTheGardenerAPI(t *testing.T) {
-	p := gardenPlane(t)
+	p := connectGarden(t)
 	client, err := dynamic.NewForConfig(p.config)
 	require.NoError(t, err)
-	name := p.makeNamespace(t, "encrypted")
+	name := p.ensureNamespace(t, "encrypted")
 	const value = "nobody may read this of Gardener in etcd"
 	for _, test := range []struct {
 		resource  string

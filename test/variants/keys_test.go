@@ -18,23 +18,23 @@ import (
 	"time"
 )
 
-// keys are the certificates and signing keys of the servers that control planes call. They are in
-// files, so that a converged landscape does not change.
-type keys struct {
+// testKeys are the certificates and signing keys of the servers that control planes call. They are
+// in files, so that a converged landscape does not change.
+type testKeys struct {
 	folder       string
 	authority    *x509.Certificate
 	authorityKey *rsa.PrivateKey
 	// issuer signs tokens; stranger is an unknown key.
-	issuer, stranger *rsa.PrivateKey
+	issuer, unknownKey *rsa.PrivateKey
 }
 
-func newKeys(folder string) (*keys, error) {
-	k := &keys{folder: folder}
+func newKeys(folder string) (*testKeys, error) {
+	k := &testKeys{folder: folder}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	for name, to := range map[string]**rsa.PrivateKey{"authority.key": &k.authorityKey, "issuer.key": &k.issuer, "stranger.key": &k.stranger} {
-		der, err := k.remembered(name, "RSA PRIVATE KEY", func() ([]byte, error) {
+	for name, to := range map[string]**rsa.PrivateKey{"authority.key": &k.authorityKey, "issuer.key": &k.issuer, "stranger.key": &k.unknownKey} {
+		der, err := k.readOrCreate(name, "RSA PRIVATE KEY", func() ([]byte, error) {
 			key, err := rsa.GenerateKey(rand.Reader, 2048)
 			if err != nil {
 				return nil, err
@@ -48,7 +48,7 @@ func newKeys(folder string) (*keys, error) {
 			return nil, err
 		}
 	}
-	der, err := k.remembered("authority.crt", "CERTIFICATE", func() ([]byte, error) {
+	der, err := k.readOrCreate("authority.crt", "CERTIFICATE", func() ([]byte, error) {
 		template := &x509.Certificate{
 			SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "variants"}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(30 * 24 * time.Hour),
 			IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
@@ -62,8 +62,8 @@ func newKeys(folder string) (*keys, error) {
 	return k, err
 }
 
-// remembered returns the content of a file, which it creates if missing.
-func (k *keys) remembered(name, kind string, create func() ([]byte, error)) ([]byte, error) {
+// readOrCreate returns the content of a file, which it creates if missing.
+func (k *testKeys) readOrCreate(name, kind string, create func() ([]byte, error)) ([]byte, error) {
 	file := filepath.Join(k.folder, name)
 	text, err := os.ReadFile(file)
 	if err == nil {
@@ -76,13 +76,13 @@ func (k *keys) remembered(name, kind string, create func() ([]byte, error)) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return der, os.WriteFile(file, []byte(encoded(kind, der)), 0o600)
+	return der, os.WriteFile(file, []byte(encodePEM(kind, der)), 0o600)
 }
 
-// serve makes a certificate for a name or an address: the files HOST.crt and HOST.key. It returns
-// their content.
-func (k *keys) serve(host string) (certificate, key string, err error) {
-	private, err := k.remembered(host+".key", "RSA PRIVATE KEY", func() ([]byte, error) {
+// serverCertificate makes a certificate for a name or an address: the files HOST.crt and HOST.key.
+// It returns their content.
+func (k *testKeys) serverCertificate(host string) (certificate, key string, err error) {
+	private, err := k.readOrCreate(host+".key", "RSA PRIVATE KEY", func() ([]byte, error) {
 		private, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
 			return nil, err
@@ -96,7 +96,7 @@ func (k *keys) serve(host string) (certificate, key string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	der, err := k.remembered(host+".crt", "CERTIFICATE", func() ([]byte, error) {
+	der, err := k.readOrCreate(host+".crt", "CERTIFICATE", func() ([]byte, error) {
 		template := &x509.Certificate{
 			SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: host}, NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(30 * 24 * time.Hour),
 			KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -108,26 +108,26 @@ func (k *keys) serve(host string) (certificate, key string, err error) {
 		}
 		return x509.CreateCertificate(rand.Reader, template, k.authority, parsed.Public(), k.authorityKey)
 	})
-	return encoded("CERTIFICATE", der), encoded("RSA PRIVATE KEY", private), err
+	return encodePEM("CERTIFICATE", der), encodePEM("RSA PRIVATE KEY", private), err
 }
 
-func encoded(kind string, der []byte) string {
+func encodePEM(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// bundle returns the certificate of the authority.
-func (k *keys) bundle() string { return encoded("CERTIFICATE", k.authority.Raw) }
+// caBundle returns the certificate of the authority.
+func (k *testKeys) caBundle() string { return encodePEM("CERTIFICATE", k.authority.Raw) }
 
 // keySet returns the key set that an issuer of tokens publishes.
-func (k *keys) keySet() ([]byte, error) {
+func (k *testKeys) keySet() ([]byte, error) {
 	public := k.issuer.PublicKey
 	return json.Marshal(map[string]any{"keys": []any{map[string]any{
 		"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "variants", "n": base64url(public.N.Bytes()), "e": base64url(big.NewInt(int64(public.E)).Bytes()),
 	}}})
 }
 
-// token returns a JWT signed with a key.
-func token(key *rsa.PrivateKey, claims map[string]any) (string, error) {
+// signToken returns a JWT signed with a key.
+func signToken(key *rsa.PrivateKey, claims map[string]any) (string, error) {
 	header, err := json.Marshal(map[string]any{"alg": "RS256", "typ": "JWT", "kid": "variants"})
 	if err != nil {
 		return "", err

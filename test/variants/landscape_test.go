@@ -17,20 +17,20 @@ const (
 	runtimeCluster = "runtime"
 	seedCluster    = "local"
 
-	shootAESGCM    = "aesgcm"
-	shootSecretbox = "secretbox"
-	shootGuarded   = "guarded"
-	shootAvailable = "local" // its control plane survives the failure of a zone
+	shootAESGCM          = "aesgcm"
+	shootSecretbox       = "secretbox"
+	shootWithAdmission   = "guarded"
+	shootHighlyAvailable = "local" // its control plane survives the failure of a zone
 )
 
 // shoots has the files of all Shoots.
-var shoots = map[string]string{shootAESGCM: "aesgcm.yaml", shootSecretbox: "secretbox.yaml", shootGuarded: "guarded.yaml", shootAvailable: "shoot.yaml"}
+var shoots = map[string]string{shootAESGCM: "aesgcm.yaml", shootSecretbox: "secretbox.yaml", shootWithAdmission: "guarded.yaml", shootHighlyAvailable: "shoot.yaml"}
 
 // hasShoot reports whether the landscape has a Shoot; in make test it has one.
 func hasShoot(name string) bool { return speeds.SuiteHas("test/variants", name) }
 
-// controlPlane returns the namespace of a Shoot's control plane.
-func controlPlane(shoot string) string { return "shoot--local--" + shoot }
+// controlPlaneNamespace returns the namespace of a Shoot's control plane.
+func controlPlaneNamespace(shoot string) string { return "shoot--local--" + shoot }
 
 // writeLandscape copies the demonstration landscape with the overlay in testdata.
 func (e *environment) writeLandscape() (string, error) {
@@ -70,7 +70,7 @@ func (e *environment) writeLandscape() (string, error) {
 		{"gardenconfig/cloudprofile.yaml", "    zones:\n    - name: \"0\"\n", "    zones:\n    - name: \"0\"\n    - name: \"1\"\n    - name: \"2\"\n"},
 		{"seeds/local.yaml", "    zones:\n    - \"0\"\n", "    zones:\n    - \"0\"\n    - \"1\"\n    - \"2\"\n"},
 	} {
-		if err := replace(filepath.Join(dir, edit.file), edit.old, edit.new); err != nil {
+		if err := replaceInFile(filepath.Join(dir, edit.file), edit.old, edit.new); err != nil {
 			return "", err
 		}
 	}
@@ -97,7 +97,7 @@ func (e *environment) writeFile(name, text string) error {
 	return os.WriteFile(name, out.Bytes(), 0o600)
 }
 
-func replace(file, old, new string) error {
+func replaceInFile(file, old, new string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err

@@ -32,43 +32,43 @@ import (
 // encrypted with a new key. Old tokens and certificates are valid exactly until the end of the
 // rotation, and clients that switch in between see no interruption.
 func TestRotationOfAllCredentials(t *testing.T) {
-	before := gardenPlane(t)
-	namespace := before.makeNamespace(t, "rotation")
-	_, err := before.api.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "old"}, StringData: map[string]string{"a": "b"}}, metav1.CreateOptions{})
+	before := connectGarden(t)
+	namespace := before.ensureNamespace(t, "rotation")
+	_, err := before.apiClient.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "old"}, StringData: map[string]string{"a": "b"}}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		require.NoError(t, err)
 	}
 	oldToken := before.newToken(t, namespace)
-	stored := func(p *plane) string {
-		return keyInEtcd(p.etcd(t, "main").get("/registry/secrets/" + namespace + "/old").value)
+	stored := func(p *controlPlaneClient) string {
+		return encryptionKeyName(p.etcd(t, "main").get("/registry/secrets/" + namespace + "/old").value)
 	}
 	oldKey := stored(before)
-	w := writer.Start(t.Context(), before.api, namespace)
+	w := writer.Start(t.Context(), before.apiClient, namespace)
 	t.Cleanup(func() { w.Stop() })
-	newcomers := before.newcomers(t)
+	newcomers := before.queryContinuously(t)
 
-	garden := operateGarden(t, "rotate-credentials-start")
+	garden := runGardenOperation(t, "rotate-credentials-start")
 	assert.Equal(t, map[string]string{
 		"certificateAuthorities": "Prepared", "serviceAccountKey": "Prepared", "workloadIdentityKey": "Prepared", "etcdEncryptionKey": "Completed", "observability": "",
 	}, garden.phases())
 	assert.Empty(t, garden.Metadata.Annotations["gardener.cloud/operation"])
-	prepared := gardenPlane(t)
+	prepared := connectGarden(t)
 	newKey := stored(prepared)
 	assert.NotEqual(t, oldKey, newKey, "what was there is written anew with the new key")
 	newToken := prepared.newToken(t, namespace)
-	assert.NotEqual(t, signer(t, oldToken), signer(t, newToken))
+	assert.NotEqual(t, tokenKeyID(t, oldToken), tokenKeyID(t, newToken))
 	assert.NotEqual(t, before.config.CertData, prepared.config.CertData)
 	for name, token := range map[string]string{"the token of before": oldToken, "the new one": newToken} {
-		assert.NoError(t, prepared.review(t, token), name)
+		assert.NoError(t, prepared.requireTokenAccepted(t, token), name)
 	}
-	_, err = before.api.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+	_, err = before.apiClient.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
 	assert.NoError(t, err, "who has not changed over yet is served")
 	for _, s := range prepared.accessTokens(t) {
-		assert.Equal(t, signer(t, newToken), signer(t, s), "processes of the control plane have tokens of the new key")
+		assert.Equal(t, tokenKeyID(t, newToken), tokenKeyID(t, s), "processes of the control plane have tokens of the new key")
 	}
-	w.ChangeOver(prepared.api)
+	w.ChangeOver(prepared.apiClient)
 
-	garden = operateGarden(t, "rotate-credentials-complete")
+	garden = runGardenOperation(t, "rotate-credentials-complete")
 	for _, kind := range []string{"certificateAuthorities", "serviceAccountKey", "workloadIdentityKey", "etcdEncryptionKey"} {
 		assert.Equal(t, "Completed", garden.phases()[kind], kind)
 	}
@@ -78,11 +78,11 @@ func TestRotationOfAllCredentials(t *testing.T) {
 	came, refused := newcomers()
 	assert.Empty(t, refused, "somebody was refused with the access that he had just read")
 	assert.NotZero(t, came)
-	after := gardenPlane(t)
+	after := connectGarden(t)
 	assert.Equal(t, newKey, stored(after))
-	assert.NoError(t, after.review(t, newToken))
-	assert.True(t, apierrors.IsUnauthorized(after.review(t, oldToken)), "what the old key has signed counts no more")
-	_, err = before.api.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
+	assert.NoError(t, after.requireTokenAccepted(t, newToken))
+	assert.True(t, apierrors.IsUnauthorized(after.requireTokenAccepted(t, oldToken)), "what the old key has signed counts no more")
+	_, err = before.apiClient.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
 	assert.Error(t, err, "the certificates of before are worth nothing")
 	configuration := after.secretsOf(t, "role=kube-apiserver-etcd-encryption-configuration")
 	require.NotEmpty(t, configuration)
@@ -115,17 +115,18 @@ func (g rotatedGarden) phases() map[string]string {
 	return out
 }
 
-// operateGarden requests an operation, as kubectl would, and applies the landscape, which runs it.
-func operateGarden(t *testing.T, operation string) (out rotatedGarden) {
+// runGardenOperation requests an operation, as kubectl would, and applies the landscape, which runs
+// it.
+func runGardenOperation(t *testing.T, operation string) (out rotatedGarden) {
 	t.Helper()
 	client, err := localClient(runtimeCluster)
 	require.NoError(t, err)
 	const path = "/apis/operator.gardener.cloud/v1alpha1/gardens/local"
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"gardener.cloud/operation":%q}}}`, operation)
 	require.NoError(t, client.RESTClient().Patch(types.MergePatchType).AbsPath(path).Body([]byte(patch)).Do(t.Context()).Error())
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*waitTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, env.Pergola, "apply", filepath.Join(env.dir, "landscape"), "--timeout", patience.String())
+	cmd := exec.CommandContext(ctx, env.Pergola, "apply", filepath.Join(env.dir, "landscape"), "--timeout", waitTimeout.String())
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+env.kubeconfig, "SOPS_AGE_KEY_FILE="+filepath.Join(env.Root, "landscapes/local/.sops/age.key"))
 	text, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(text))
@@ -136,9 +137,9 @@ func operateGarden(t *testing.T, operation string) (out rotatedGarden) {
 	return out
 }
 
-// newcomers query the virtual garden continuously, each with the current credentials. The result
-// stops them, and returns the number of answers and the rejections.
-func (p *plane) newcomers(t *testing.T) func() (came int, refused []string) {
+// queryContinuously query the virtual garden continuously, each with the current credentials. The
+// result stops them, and returns the number of answers and the rejections.
+func (p *controlPlaneClient) queryContinuously(t *testing.T) func() (came int, refused []string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var (
 		ended   = make(chan struct{})
@@ -146,7 +147,7 @@ func (p *plane) newcomers(t *testing.T) func() (came int, refused []string) {
 		refused []string
 	)
 	come := func() error {
-		secret, err := p.local.CoreV1().Secrets(p.namespace).Get(ctx, "gardener-internal", metav1.GetOptions{})
+		secret, err := p.hostClient.CoreV1().Secrets(p.namespace).Get(ctx, "gardener-internal", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -187,8 +188,8 @@ func (p *plane) newcomers(t *testing.T) func() (came int, refused []string) {
 	}
 }
 
-// keyInEtcd returns the name of the encryption key of a value.
-func keyInEtcd(value string) string {
+// encryptionKeyName returns the name of the encryption key of a value.
+func encryptionKeyName(value string) string {
 	parts := strings.SplitN(value, ":", 6)
 	if len(parts) < 5 || parts[1] != "enc" {
 		return ""
@@ -197,9 +198,9 @@ func keyInEtcd(value string) string {
 }
 
 // newToken returns a token of a ServiceAccount without rights.
-func (p *plane) newToken(t *testing.T, namespace string) string {
+func (p *controlPlaneClient) newToken(t *testing.T, namespace string) string {
 	t.Helper()
-	accounts := p.api.CoreV1().ServiceAccounts(namespace)
+	accounts := p.apiClient.CoreV1().ServiceAccounts(namespace)
 	_, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "somebody"}}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		require.NoError(t, err)
@@ -209,15 +210,15 @@ func (p *plane) newToken(t *testing.T, namespace string) string {
 	return token.Status.Token
 }
 
-// review fails unless a token is accepted.
-func (p *plane) review(t *testing.T, token string) error {
+// requireTokenAccepted fails unless a token is accepted.
+func (p *controlPlaneClient) requireTokenAccepted(t *testing.T, token string) error {
 	t.Helper()
-	_, err := p.as(t, token).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	_, err := p.clientWithToken(t, token).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	return err
 }
 
-// signer returns the id of the key that signed a token.
-func signer(t *testing.T, token string) string {
+// tokenKeyID returns the id of the key that signed a token.
+func tokenKeyID(t *testing.T, token string) string {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0])
 	require.NoError(t, err)
@@ -228,15 +229,15 @@ func signer(t *testing.T, token string) string {
 	return header.KeyID
 }
 
-func (p *plane) secretsOf(t *testing.T, selector string) []corev1.Secret {
+func (p *controlPlaneClient) secretsOf(t *testing.T, selector string) []corev1.Secret {
 	t.Helper()
-	list, err := p.local.CoreV1().Secrets(p.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+	list, err := p.hostClient.CoreV1().Secrets(p.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
 	require.NoError(t, err)
 	return list.Items
 }
 
 // accessTokens returns the tokens of the control plane's processes.
-func (p *plane) accessTokens(t *testing.T) map[string]string {
+func (p *controlPlaneClient) accessTokens(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, s := range p.secretsOf(t, "resources.gardener.cloud/purpose=token-requestor,resources.gardener.cloud/class=shoot") {

@@ -20,9 +20,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// serveVariable names a folder. It makes the test executable the server that control planes call,
-// with the files of the folder. The executable is started again in the network of the pods.
-const serveVariable = "PERGOLA_VARIANTS_SERVE"
+// serverFolderVariable names a folder. It makes the test executable the server that control planes
+// call, with the files of the folder. The executable is started again in the network of the pods.
+const serverFolderVariable = "PERGOLA_VARIANTS_SERVE"
 
 // serverHost is an address that every pod reaches through its only device (hack/local/podnet).
 const (
@@ -30,8 +30,8 @@ const (
 	serverAddress = serverHost + ":18443"
 )
 
-// record is a request that the server received.
-type record struct {
+// serverRequest is a request that the server received.
+type serverRequest struct {
 	Path string          `json:"path"`
 	Body json.RawMessage `json:"body"`
 }
@@ -59,12 +59,12 @@ func serve(folder string) error {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		return body, json.NewEncoder(records).Encode(record{r.URL.Path, body})
+		return body, json.NewEncoder(records).Encode(serverRequest{r.URL.Path, body})
 	}
 	issuer := "https://" + serverAddress + "/issuer"
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /issuer/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, map[string]any{"issuer": issuer, "jwks_uri": issuer + "/keys", "response_types_supported": []string{"id_token"},
+		writeJSON(w, map[string]any{"issuer": issuer, "jwks_uri": issuer + "/keys", "response_types_supported": []string{"id_token"},
 			"subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"}})
 	})
 	mux.HandleFunc("GET /issuer/keys", func(w http.ResponseWriter, _ *http.Request) {
@@ -91,7 +91,7 @@ func serve(folder string) error {
 		if known {
 			status["user"] = map[string]any{"username": "webhook:" + name, "groups": []string{"webhook"}}
 		}
-		reply(w, map[string]any{"apiVersion": review.APIVersion, "kind": "TokenReview", "status": status})
+		writeJSON(w, map[string]any{"apiVersion": review.APIVersion, "kind": "TokenReview", "status": status})
 	})
 	mux.HandleFunc("POST /authorize", func(w http.ResponseWriter, r *http.Request) {
 		body, err := note(r)
@@ -111,13 +111,13 @@ func serve(folder string) error {
 		if asked.Namespace == authorizedNamespace && asked.Verb != "delete" {
 			status = map[string]any{"allowed": true}
 		}
-		reply(w, map[string]any{"apiVersion": review.APIVersion, "kind": "SubjectAccessReview", "status": status})
+		writeJSON(w, map[string]any{"apiVersion": review.APIVersion, "kind": "SubjectAccessReview", "status": status})
 	})
 	listener, err := tls.Listen("tcp", serverAddress, &tls.Config{Certificates: []tls.Certificate{certificate}})
 	if err != nil {
 		return err
 	}
-	fmt.Println(ready)
+	fmt.Println(readyMessage)
 	go func() { // the pipe ends with the test in any case
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
@@ -125,38 +125,38 @@ func serve(folder string) error {
 	return http.Serve(listener, mux)
 }
 
-const ready = "ready"
+const readyMessage = "ready"
 
 // authorizedNamespace is where the authorization webhook allows everything except deletion.
 const authorizedNamespace = "authorized"
 
-func reply(w http.ResponseWriter, body any) {
+func writeJSON(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// server is the running server, with the values for files of the landscape.
-type server struct {
+// testServer is the running server, with the values for files of the landscape.
+type testServer struct {
 	folder string
 	cmd    *exec.Cmd
 	stdin  io.Closer
 
-	// Server is its URL, CA the authority of its certificate.
-	Server, CA string
+	// URL is its URL, CA the authority of its certificate.
+	URL, CA string
 	// OwnCertificate and OwnKey are for the additional name of the virtual garden's API server.
 	OwnCertificate, OwnKey string
 }
 
-const ownName = "api.own-name.example.org"
+const additionalHostName = "api.own-name.example.org"
 
 // startServer starts the server in the network of the pods.
-func startServer() (*server, error) {
-	s := &server{folder: env.keys.folder, Server: "https://" + serverAddress, CA: env.keys.bundle()}
-	if _, _, err := env.keys.serve(serverHost); err != nil {
+func startServer() (*testServer, error) {
+	s := &testServer{folder: env.keys.folder, URL: "https://" + serverAddress, CA: env.keys.caBundle()}
+	if _, _, err := env.keys.serverCertificate(serverHost); err != nil {
 		return nil, err
 	}
 	var err error
-	if s.OwnCertificate, s.OwnKey, err = env.keys.serve(ownName); err != nil {
+	if s.OwnCertificate, s.OwnKey, err = env.keys.serverCertificate(additionalHostName); err != nil {
 		return nil, err
 	}
 	keySet, err := env.keys.keySet()
@@ -171,7 +171,7 @@ func startServer() (*server, error) {
 		return nil, err
 	}
 	s.cmd = exec.Command(env.Local, "--dir", env.State, "run", "--", itself)
-	s.cmd.Env = append(os.Environ(), serveVariable+"="+s.folder)
+	s.cmd.Env = append(os.Environ(), serverFolderVariable+"="+s.folder)
 	s.cmd.Stderr = os.Stderr
 	stdin, err := s.cmd.StdinPipe()
 	if err != nil {
@@ -186,14 +186,14 @@ func startServer() (*server, error) {
 		return nil, err
 	}
 	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil || strings.TrimSpace(line) != ready {
+	if err != nil || strings.TrimSpace(line) != readyMessage {
 		s.stop()
 		return nil, fmt.Errorf("the server that control planes call did not start: %q, %w", line, err)
 	}
 	return s, nil
 }
 
-func (s *server) stop() {
+func (s *testServer) stop() {
 	_ = s.stdin.Close()
 	timer := time.AfterFunc(10*time.Second, func() { _ = s.cmd.Process.Signal(syscall.SIGKILL) })
 	defer timer.Stop()
@@ -201,7 +201,7 @@ func (s *server) stop() {
 }
 
 // Kubeconfig returns a kubeconfig for a webhook of the server.
-func (s *server) Kubeconfig(path string) string {
+func (s *testServer) Kubeconfig(path string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Config
 clusters:
@@ -214,11 +214,11 @@ current-context: webhook
 users:
 - name: webhook
   user: {}
-`, s.Server, path, base64.StdEncoding.EncodeToString([]byte(s.CA)))
+`, s.URL, path, base64.StdEncoding.EncodeToString([]byte(s.CA)))
 }
 
-// records returns the requests to a path that the server received.
-func (s *server) records(path string) (out []json.RawMessage, err error) {
+// requestsTo returns the requests to a path that the server received.
+func (s *testServer) requestsTo(path string) (out []json.RawMessage, err error) {
 	file, err := os.Open(filepath.Join(s.folder, "records"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -228,7 +228,7 @@ func (s *server) records(path string) (out []json.RawMessage, err error) {
 	}
 	defer file.Close()
 	for decoder := json.NewDecoder(file); ; {
-		var r record
+		var r serverRequest
 		if err := decoder.Decode(&r); err != nil {
 			return out, nil // the last one may be incomplete
 		}

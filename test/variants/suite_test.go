@@ -21,20 +21,20 @@ type environment struct {
 	dir        string // for this run
 	kubeconfig string
 	proxy      string // proxy into the pod network
-	server     *server
-	keys       *keys
+	server     *testServer
+	keys       *testKeys
 }
 
 var env environment
 
-// patience is the timeout of every wait: busy machines can be twenty times slower.
-const patience = 10 * time.Minute
+// waitTimeout is the timeout of every wait: busy machines can be twenty times slower.
+const waitTimeout = 10 * time.Minute
 
-// keepVariable names the folder of clusters that stay up.
-const keepVariable = "PERGOLA_VARIANTS"
+// clusterFolderVariable names the folder of clusters that stay up.
+const clusterFolderVariable = "PERGOLA_VARIANTS"
 
 func TestMain(m *testing.M) {
-	if folder := os.Getenv(serveVariable); folder != "" {
+	if folder := os.Getenv(serverFolderVariable); folder != "" {
 		fmt.Fprintln(os.Stderr, serve(folder))
 		os.Exit(1)
 	}
@@ -46,8 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// notRun is the reason to skip the tests, or empty.
-var notRun string
+// skipReason is the reason to skip the tests, or empty.
+var skipReason string
 
 func run(m *testing.M) (code int, err error) {
 	flag.Parse() // for testing.Short
@@ -55,10 +55,10 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	if notRun = testclusters.Missing(root, true); notRun != "" {
+	if skipReason = testclusters.Missing(root, true); skipReason != "" {
 		return m.Run(), nil
 	}
-	kept := os.Getenv(keepVariable)
+	kept := os.Getenv(clusterFolderVariable)
 	if env.dir = kept; kept == "" {
 		if env.dir, err = os.MkdirTemp("", "variants"); err != nil {
 			return 1, err
@@ -72,7 +72,7 @@ func run(m *testing.M) (code int, err error) {
 	if env.Keep = kept != ""; !env.Keep {
 		defer func() { err = errors.Join(err, env.Clean()) }()
 	}
-	if notRun, err = env.up(); err != nil || notRun != "" {
+	if skipReason, err = env.startClusters(); err != nil || skipReason != "" {
 		return m.Run(), err
 	}
 	if env.keys, err = newKeys(filepath.Join(env.dir, "server")); err != nil {
@@ -88,16 +88,16 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// here skips a test if nothing runs; each test calls it first.
-func here(t *testing.T) {
+// skipIfNotRunning skips a test if nothing runs; each test calls it first.
+func skipIfNotRunning(t *testing.T) {
 	t.Helper()
-	if notRun != "" {
-		t.Skip(notRun)
+	if skipReason != "" {
+		t.Skip(skipReason)
 	}
 }
 
-// up starts the clusters. A reason means that pods cannot run here.
-func (e *environment) up() (reason string, err error) {
+// startClusters starts the clusters. A reason means that pods cannot run here.
+func (e *environment) startClusters() (reason string, err error) {
 	status, err := e.Up("--clusters", runtimeCluster+","+seedCluster, "--pods", "auto", "--kubelets", "3", "--image", "pergola="+e.Pergola)
 	if err != nil {
 		return "", err
@@ -115,12 +115,12 @@ func (e *environment) converge() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*waitTimeout)
 	defer cancel()
 	started := time.Now()
 	// On a busy machine a lease may be lost; the next run completes the rest.
 	for {
-		cmd := exec.CommandContext(ctx, e.Pergola, "apply", landscape, "--timeout", patience.String())
+		cmd := exec.CommandContext(ctx, e.Pergola, "apply", landscape, "--timeout", waitTimeout.String())
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig, "SOPS_AGE_KEY_FILE="+filepath.Join(e.Root, "landscapes/local/.sops/age.key"))
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		out, err := cmd.CombinedOutput()

@@ -11,11 +11,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestTokens: the resource manager's webhook mounts tokens into pods whose ServiceAccount has no
-// token mounted by Kubernetes, in the runtime cluster and the seed. It was registered before the
+// TestTokenMounts: the resource manager's webhook mounts tokens into pods whose ServiceAccount has
+// no token mounted by Kubernetes, in the runtime cluster and the seed. It was registered before the
 // pods were created. Pods without a token declare that themselves.
-func TestTokens(t *testing.T) {
-	here(t)
+func TestTokenMounts(t *testing.T) {
+	skipIfNotRunning(t)
 	for _, cluster := range []string{runtimeCluster, seedCluster} {
 		client, err := localClient(cluster)
 		require.NoError(t, err)

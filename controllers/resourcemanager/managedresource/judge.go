@@ -126,7 +126,7 @@ func (j Judge) healthOptions(more ...health.Option) []health.Option {
 		more = append(more, health.JudgeAllKinds())
 	}
 	if j.Clock != nil {
-		more = append(more, health.At(j.Clock.Now()))
+		more = append(more, health.WithTime(j.Clock.Now()))
 	}
 	return append(more, health.WithRules(j.Rules))
 }
@@ -141,19 +141,19 @@ func (j Judge) judgeCached(ctx context.Context, ref apply.Ref) (health.Verdict, 
 	}
 	v := j.JudgeLive(object)
 	gone := j.WaitForOldPods && !v.Progressing && ref.Kind == "Deployment"
-	crashes := j.Clock != nil && health.MayBeCrashing(object, j.Clock.Now())
+	crashes := j.Clock != nil && health.CanBeCrashing(object, j.Clock.Now())
 	if !v.Healthy || !gone && !crashes {
 		return v, nil
 	}
 	// Pods of a previous revision may vanish at any moment, but a crash is visible for long.
-	pods := health.Around{}
+	pods := health.RelatedObjects{}
 	if gone {
-		pods = j.relatedObjects(ctx, object, health.Need{Pods: true})
+		pods = j.relatedObjects(ctx, object, health.RelatedLists{Pods: true})
 	} else {
 		pods.Pods = j.podsAfterChange(ctx, object)
 	}
 	if pods.Pods != nil {
-		if with := health.Check(object, j.healthOptions(health.WithAround(pods))...); gone || !with.Healthy {
+		if with := health.Check(object, j.healthOptions(health.WithRelatedObjects(pods))...); gone || !with.Healthy {
 			return with, nil
 		}
 	}
@@ -167,8 +167,8 @@ const podWatchLag = 2 * time.Second
 // podsAfterChange returns the pods of a Deployment's namespace after its last change. It watches
 // them, so that no requests are sent while nothing changes.
 func (j Judge) podsAfterChange(ctx context.Context, object *unstructured.Unstructured) []corev1.Pod {
-	if j.Clock.Since(health.LastChange(object)) < podWatchLag {
-		return j.relatedObjects(ctx, object, health.Need{Pods: true}).Pods
+	if j.Clock.Since(health.LastConditionChange(object)) < podWatchLag {
+		return j.relatedObjects(ctx, object, health.RelatedLists{Pods: true}).Pods
 	}
 	found, err := j.Cluster.Follow(ctx, apply.FollowedList{Resource: corev1.SchemeGroupVersion.WithResource("pods"), Namespace: object.GetNamespace(), Fields: "status"})
 	if err != nil {
@@ -184,14 +184,14 @@ func (j Judge) withCause(ctx context.Context, ref apply.Ref, v health.Verdict) h
 	if err != nil {
 		return v
 	}
-	return health.Check(object, j.healthOptions(health.WithAround(j.relatedObjects(ctx, object, health.NeedOf(object))))...)
+	return health.Check(object, j.healthOptions(health.WithRelatedObjects(j.relatedObjects(ctx, object, health.NeededLists(object))))...)
 }
 
 // maxEvents is the maximum number of events to read of a namespace.
 const maxEvents = 500
 
-func (j Judge) relatedObjects(ctx context.Context, object *unstructured.Unstructured, need health.Need) health.Around {
-	var out health.Around
+func (j Judge) relatedObjects(ctx context.Context, object *unstructured.Unstructured, need health.RelatedLists) health.RelatedObjects {
+	var out health.RelatedObjects
 	selected := metav1.ListOptions{}
 	if selector, ok := health.PodSelector(object); ok {
 		selected.LabelSelector = selector.String()

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestLastWords(t *testing.T) {
+func TestTerminationCause(t *testing.T) {
 	usage := "Usage:\n  kube-controller-manager [flags]\n" + strings.Repeat("      --a-flag string   what it is for\n", 20)
 	flags := "W1123 08:14:03.497890       1 feature_gate.go:861] \"Warning: SetEmulationVersion\"\nI1123 08:14:03.497890       1 flags.go:64] FLAG: --v=\"2\"\n" + strings.Repeat("x\n", 200)
 	for name, test := range map[string]struct{ message, want string }{
@@ -22,7 +22,7 @@ func TestLastWords(t *testing.T) {
 		"not half of a character": {strings.Repeat("ü", 400), "…" + strings.Repeat("ü", 148)},
 		"a flag is no complaint":  {strings.Repeat("I1123 x FLAG: --error-budget=1\n", 20) + "bye", ""},
 	} {
-		got := lastWords(test.message)
+		got := terminationCause(test.message)
 		if test.want == "" {
 			assert.True(t, strings.HasPrefix(got, "…") && strings.HasSuffix(got, "bye"), "%s: %s", name, got)
 			continue

@@ -4,12 +4,12 @@ import "strings"
 
 // Patterns are slow and many. Each is tried only in texts that have one of its fixed texts.
 
-// markTable finds the fixed texts of all forms in one pass over a text.
-type markTable struct {
+// formMarks finds the fixed texts of all forms in one pass over a text.
+type formMarks struct {
 	forms int
-	// single are the forms of one-letter marks, byPair longer marks by their first two letters.
-	single map[byte][]int
-	byPair [1 << 16][]mark
+	// byLetter are the forms of one-letter marks, byPair longer marks by their first two letters.
+	byLetter map[byte][]int
+	byPair   [1 << 16][]mark
 }
 
 // mark is a fixed text and the index of its form.
@@ -18,12 +18,12 @@ type mark struct {
 	form int
 }
 
-var marks = func() *markTable {
-	t := &markTable{forms: len(textForms), single: map[byte][]int{}}
+var textFormMarks = func() *formMarks {
+	t := &formMarks{forms: len(textForms), byLetter: map[byte][]int{}}
 	for i, f := range textForms {
-		for _, text := range f.has {
+		for _, text := range f.marks {
 			if len(text) == 1 {
-				t.single[text[0]] = append(t.single[text[0]], i)
+				t.byLetter[text[0]] = append(t.byLetter[text[0]], i)
 				continue
 			}
 			pair := int(text[0])<<8 | int(text[1])
@@ -33,10 +33,10 @@ var marks = func() *markTable {
 	return t
 }()
 
-// in reports for each form whether a lower-case text has one of its marks.
-func (t *markTable) in(lower string) []bool {
+// findForms reports for each form whether a lower-case text has one of its marks.
+func (t *formMarks) findForms(lower string) []bool {
 	found := make([]bool, t.forms)
-	for letter, forms := range t.single {
+	for letter, forms := range t.byLetter {
 		if strings.IndexByte(lower, letter) >= 0 {
 			for _, i := range forms {
 				found[i] = true
@@ -53,21 +53,21 @@ func (t *markTable) in(lower string) []bool {
 	return found
 }
 
-// matches returns the groups of all matches of the form's pattern.
-func (f form) matches(s string) [][]int {
-	if f.lines == nil {
+// findMatches returns the groups of all matches of the form's pattern.
+func (f secretForm) findMatches(s string) [][]int {
+	if f.canBeInLine == nil {
 		return f.pattern.FindAllStringSubmatchIndex(s, -1)
 	}
 	lower := strings.ToLower(s)
 	if len(lower) != len(s) { // lower case changed the length, so offsets differ
 		lower = ""
 	}
-	next := make([]int, len(f.has)) // next offset of each mark
+	next := make([]int, len(f.marks)) // next offset of each mark
 	var out [][]int
 	for at := 0; at < len(s); {
-		if lower != "" && len(f.has) > 0 {
+		if lower != "" && len(f.marks) > 0 {
 			first := len(s)
-			for i, text := range f.has {
+			for i, text := range f.marks {
 				if next[i] < at || at == 0 {
 					next[i] = len(s)
 					if n := strings.Index(lower[at:], text); n >= 0 {
@@ -85,7 +85,7 @@ func (f form) matches(s string) [][]int {
 		if n := strings.IndexByte(s[at:], '\n'); n >= 0 {
 			end = at + n
 		}
-		if line := s[at:end]; f.lines(line) {
+		if line := s[at:end]; f.canBeInLine(line) {
 			for _, g := range f.pattern.FindAllStringSubmatchIndex(line, -1) {
 				for i := range g {
 					if g[i] >= 0 {

@@ -15,23 +15,23 @@ import (
 	"github.com/pergola-dev/pergola/deploy"
 )
 
-// TestReachesPrometheis: network policies allow the operator to query each Prometheus of the
-// garden. They need a Service that selects its pods, and clients with that Service's label.
-func TestReachesPrometheis(t *testing.T) {
+// TestPrometheusNetworkPolicies: network policies allow the operator to query each Prometheus of
+// the garden. They need a Service that selects its pods, and clients with that Service's label.
+func TestPrometheusNetworkPolicies(t *testing.T) {
 	const golden = "../landscapes/local/golden/runtime/garden"
-	labels, _, err := unstructured.NestedStringMap(only(rendered(t, deploy.Operator).Objects, "Deployment")[0].Object, "spec", "template", "metadata", "labels")
+	labels, _, err := unstructured.NestedStringMap(filterKind(renderRole(t, deploy.Operator).Objects, "Deployment")[0].Object, "spec", "template", "metadata", "labels")
 	require.NoError(t, err)
 	asked := 0
 	instances, err := filepath.Glob(golden + "/*/prometheus.monitoring.coreos.com-*.yaml")
 	require.NoError(t, err)
 	for _, file := range instances {
-		instance := read(t, file)
+		instance := readManifestFile(t, file)
 		if instance.GetLabels()["health-check-by"] != "gardener-operator" {
 			continue
 		}
 		asked++
 		name := "prometheus-" + instance.GetName()
-		service := read(t, filepath.Join(filepath.Dir(file), "service-garden-"+name+".yaml"))
+		service := readManifestFile(t, filepath.Join(filepath.Dir(file), "service-garden-"+name+".yaml"))
 		selector, _, _ := unstructured.NestedStringMap(service.Object, "spec", "selector")
 		assert.Equal(t, map[string]string{"prometheus": instance.GetName()}, selector)
 		ports, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
@@ -45,7 +45,7 @@ func TestReachesPrometheis(t *testing.T) {
 	assert.Equal(t, 2, asked)
 }
 
-func read(t *testing.T, file string) *unstructured.Unstructured {
+func readManifestFile(t *testing.T, file string) *unstructured.Unstructured {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)

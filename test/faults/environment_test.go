@@ -31,34 +31,34 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// world is the part of the API server for one test. It has a person who writes ManagedResources as
-// other tools do, foreign objects, and the wanted final state.
-type world struct {
+// testEnvironment is the part of the API server for one test. It has a person who writes
+// ManagedResources as other tools do, foreign objects, and the wanted final state.
+type testEnvironment struct {
 	testing.TB
 	ctx context.Context
 	ns  string
 	api dynamic.Interface
 	// observer reads inventories.
 	observer *apply.Cluster
-	// want are the objects of each ManagedResource; others should not exist.
-	want    map[string][]*unstructured.Unstructured
-	classes map[string]string
-	theirs  []*unstructured.Unstructured
-	secrets int
-	// early is set while inventories may list more than exists: objects that a previous process is
-	// creating.
-	early bool
-	// lines are those of all processes so far. Their writes must be in mayWrite, their deletions
-	// also in mayDelete.
-	lines               []*line
-	mayWrite, mayDelete map[string]bool
+	// wantedObjects are the objects of each ManagedResource; others should not exist.
+	wantedObjects   map[string][]*unstructured.Unstructured
+	classByResource map[string]string
+	foreignObjects  []*unstructured.Unstructured
+	secretCount     int
+	// hasInFlightCreates is set while inventories may list more than exists: objects that a
+	// previous process is creating.
+	hasInFlightCreates bool
+	// transports are those of all processes so far. Their writes must be in allowedWrites, their
+	// deletions also in allowedDeletions.
+	transports                      []*transport
+	allowedWrites, allowedDeletions map[string]bool
 }
 
-func newWorld(t testing.TB, patience time.Duration) *world {
+func newWorld(t testing.TB, patience time.Duration) *testEnvironment {
 	t.Helper()
 	apiserver.Needed(t)
-	w := &world{TB: t, ns: fmt.Sprintf("f%d-%d", os.Getpid(), suite.count.Add(1)), want: map[string][]*unstructured.Unstructured{}, classes: map[string]string{},
-		mayWrite: map[string]bool{}, mayDelete: map[string]bool{}}
+	w := &testEnvironment{TB: t, ns: fmt.Sprintf("f%d-%d", os.Getpid(), suite.count.Add(1)), wantedObjects: map[string][]*unstructured.Unstructured{}, classByResource: map[string]string{},
+		allowedWrites: map[string]bool{}, allowedDeletions: map[string]bool{}}
 	var cancel context.CancelFunc
 	w.ctx, cancel = context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -69,16 +69,16 @@ func newWorld(t testing.TB, patience time.Duration) *world {
 	require.NoError(t, err)
 	t.Cleanup(w.observer.Close)
 	w.create("{apiVersion: v1, kind: Namespace, metadata: {name: NS}}")
-	t.Cleanup(w.leave)
-	w.foreign("{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: NS}, data: {a: b}}")
-	w.foreign("{apiVersion: v1, kind: ConfigMap, metadata: {name: lookalike, namespace: NS, labels: {resources.gardener.cloud/managed-by: gardener}, annotations: {resources.gardener.cloud/origin: elsewhere/thing}}, data: {a: b}}")
-	w.foreign("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: theirs, namespace: NS, finalizers: [resources.gardener.cloud/gardener-resource-manager-theirs]}, spec: {class: theirs, secretRefs: [{name: none}]}, status: {}}")
+	t.Cleanup(w.deleteNamespace)
+	w.createForeign("{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: NS}, data: {a: b}}")
+	w.createForeign("{apiVersion: v1, kind: ConfigMap, metadata: {name: lookalike, namespace: NS, labels: {resources.gardener.cloud/managed-by: gardener}, annotations: {resources.gardener.cloud/origin: elsewhere/thing}}, data: {a: b}}")
+	w.createForeign("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: theirs, namespace: NS, finalizers: [resources.gardener.cloud/gardener-resource-manager-theirs]}, spec: {class: theirs, secretRefs: [{name: none}]}, status: {}}")
 	return w
 }
 
-// leave deletes the namespace without waiting. It removes finalizers that a failed test left: they
-// would block the definition of ManagedResources and fail all following tests.
-func (w *world) leave() {
+// deleteNamespace deletes the namespace without waiting. It removes finalizers that a failed test
+// left: they would block the definition of ManagedResources and fail all following tests.
+func (w *testEnvironment) deleteNamespace() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	mr := w.reference("ManagedResource", "")
@@ -93,7 +93,7 @@ func (w *world) leave() {
 }
 
 // object reads YAML and replaces NS by the namespace of the test.
-func (w *world) object(text string) *unstructured.Unstructured {
+func (w *testEnvironment) object(text string) *unstructured.Unstructured {
 	w.Helper()
 	o := &unstructured.Unstructured{}
 	raw, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "NS", w.ns)))
@@ -102,7 +102,7 @@ func (w *world) object(text string) *unstructured.Unstructured {
 	return o
 }
 
-func (w *world) objects(texts ...string) []*unstructured.Unstructured {
+func (w *testEnvironment) objects(texts ...string) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, text := range texts {
 		out = append(out, w.object(text))
@@ -111,7 +111,7 @@ func (w *world) objects(texts ...string) []*unstructured.Unstructured {
 }
 
 // configMaps makes n ConfigMaps with a value.
-func (w *world) configMaps(n int, value string) []*unstructured.Unstructured {
+func (w *testEnvironment) configMaps(n int, value string) []*unstructured.Unstructured {
 	out := make([]*unstructured.Unstructured, 0, n)
 	for i := range n {
 		out = append(out, w.object(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: NS}, data: {key: %q}}", i, value)))
@@ -119,7 +119,7 @@ func (w *world) configMaps(n int, value string) []*unstructured.Unstructured {
 	return out
 }
 
-func (w *world) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
+func (w *testEnvironment) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvk := o.GroupVersionKind()
 	resource := w.api.Resource(gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"))
 	if o.GetNamespace() == "" {
@@ -140,7 +140,7 @@ func pathOf(o *unstructured.Unstructured) string {
 	return path + "/" + strings.ToLower(o.GetKind()) + "s/" + o.GetName()
 }
 
-func (w *world) reference(kind, name string) *unstructured.Unstructured {
+func (w *testEnvironment) reference(kind, name string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion("v1")
 	if kind == "ManagedResource" {
@@ -152,11 +152,11 @@ func (w *world) reference(kind, name string) *unstructured.Unstructured {
 	return o
 }
 
-func (w *world) get(kind, name string) (*unstructured.Unstructured, error) {
+func (w *testEnvironment) get(kind, name string) (*unstructured.Unstructured, error) {
 	return w.resource(w.reference(kind, name)).Get(w.ctx, name, metav1.GetOptions{})
 }
 
-func (w *world) create(text string) *unstructured.Unstructured {
+func (w *testEnvironment) create(text string) *unstructured.Unstructured {
 	w.Helper()
 	o := w.object(text)
 	created, err := w.resource(o).Create(w.ctx, o, metav1.CreateOptions{FieldManager: "somebody"})
@@ -164,13 +164,13 @@ func (w *world) create(text string) *unstructured.Unstructured {
 	return created
 }
 
-// foreign creates an object that must not change.
-func (w *world) foreign(text string) {
+// createForeign creates an object that must not change.
+func (w *testEnvironment) createForeign(text string) {
 	w.Helper()
-	w.theirs = append(w.theirs, w.create(text))
+	w.foreignObjects = append(w.foreignObjects, w.create(text))
 }
 
-func (w *world) patch(o *unstructured.Unstructured, text string) {
+func (w *testEnvironment) patch(o *unstructured.Unstructured, text string) {
 	w.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(w, err)
@@ -178,17 +178,17 @@ func (w *world) patch(o *unstructured.Unstructured, text string) {
 	require.NoError(w, err)
 }
 
-// data creates a data Secret and returns its name.
-func (w *world) data(objects []*unstructured.Unstructured) string {
+// createDataSecret creates a data Secret and returns its name.
+func (w *testEnvironment) createDataSecret(objects []*unstructured.Unstructured) string {
 	w.Helper()
-	w.secrets++
-	name := fmt.Sprintf("data-%d", w.secrets)
-	w.putData(name, objects)
+	w.secretCount++
+	name := fmt.Sprintf("data-%d", w.secretCount)
+	w.writeDataSecret(name, objects)
 	return name
 }
 
-// putData writes a data Secret.
-func (w *world) putData(name string, objects []*unstructured.Unstructured) {
+// writeDataSecret writes a data Secret.
+func (w *testEnvironment) writeDataSecret(name string, objects []*unstructured.Unstructured) {
 	w.Helper()
 	var packed bytes.Buffer
 	brotlied := brotli.NewWriterLevel(&packed, 3)
@@ -208,71 +208,71 @@ func (w *world) putData(name string, objects []*unstructured.Unstructured) {
 	require.NoError(w, err)
 }
 
-// expect sets the wanted objects of a ManagedResource and allows writing them.
-func (w *world) expect(mr, class string, objects []*unstructured.Unstructured) {
-	w.want[mr], w.classes[mr] = objects, class
-	w.mayWrite[pathOf(w.reference("ManagedResource", mr))] = true
+// setWanted sets the wanted objects of a ManagedResource and allows writing them.
+func (w *testEnvironment) setWanted(mr, class string, objects []*unstructured.Unstructured) {
+	w.wantedObjects[mr], w.classByResource[mr] = objects, class
+	w.allowedWrites[pathOf(w.reference("ManagedResource", mr))] = true
 	for _, o := range objects {
-		w.mayWrite[pathOf(o)] = true
+		w.allowedWrites[pathOf(o)] = true
 	}
 }
 
-// declare creates or changes a ManagedResource with a new Secret.
-func (w *world) declare(mr, class string, objects []*unstructured.Unstructured) {
+// declareResource creates or changes a ManagedResource with a new Secret.
+func (w *testEnvironment) declareResource(mr, class string, objects []*unstructured.Unstructured) {
 	w.Helper()
-	data := w.data(objects)
-	if w.want[mr] == nil {
+	data := w.createDataSecret(objects)
+	if w.wantedObjects[mr] == nil {
 		w.create(fmt.Sprintf("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: %s, namespace: NS}, spec: {class: %s, secretRefs: [{name: %s}]}}", mr, class, data))
 	} else {
 		w.patch(w.reference("ManagedResource", mr), fmt.Sprintf("{spec: {class: %s, secretRefs: [{name: %s}]}}", class, data))
 	}
-	w.expect(mr, class, objects)
+	w.setWanted(mr, class, objects)
 }
 
-// withdraw deletes a ManagedResource.
-func (w *world) withdraw(mr string) {
+// deleteResource deletes a ManagedResource.
+func (w *testEnvironment) deleteResource(mr string) {
 	w.Helper()
-	for _, o := range w.want[mr] {
-		w.mayDelete[pathOf(o)] = true
+	for _, o := range w.wantedObjects[mr] {
+		w.allowedDeletions[pathOf(o)] = true
 	}
-	delete(w.want, mr)
+	delete(w.wantedObjects, mr)
 	require.NoError(w, w.resource(w.reference("ManagedResource", mr)).Delete(w.ctx, mr, metav1.DeleteOptions{}))
 }
 
-// may allows the deletion of an object.
-func (w *world) may(objects ...*unstructured.Unstructured) {
+// allowDeletion allows the deletion of an object.
+func (w *testEnvironment) allowDeletion(objects ...*unstructured.Unstructured) {
 	for _, o := range objects {
-		w.mayDelete[pathOf(o)] = true
+		w.allowedDeletions[pathOf(o)] = true
 	}
 }
 
-// process is an engine with its own connections.
-type process struct {
-	*line
+// engineProcess is an engine with its own connections.
+type engineProcess struct {
+	*transport
 	*resourcemanager.Manager
 	class string
 	kill  func() // ends it at once, without any further request
 	end   func() // ends it as a signal does
 }
 
-// setup are the options of a process.
-type setup struct {
+// processOptions are the options of a process.
+type processOptions struct {
 	config  *rest.Config
-	line    *line
+	line    *transport
 	cluster apply.ClusterOptions
 	manager resourcemanager.Options
 }
 
-// start runs an engine of a class, which ends no later than the test.
-func (w *world) start(class string, tweaks ...func(*setup)) *process {
+// startEngine runs an engine of a class, which ends no later than the test.
+func (w *testEnvironment) startEngine(class string, tweaks ...func(*processOptions)) *engineProcess {
 	w.Helper()
-	s := setup{config: rest.CopyConfig(suite.config), line: &line{}, cluster: resourcemanager.SourceOptions("")}
+	s := processOptions{config: rest.CopyConfig(suite.config), line: &transport{}, cluster: resourcemanager.SourceOptions("")}
 	s.cluster.Cooldown = 50 * time.Millisecond
 	s.manager = resourcemanager.Options{Class: class, Namespace: w.ns, Log: w.log(), Pace: resourcemanager.Pace{StartupGrace: time.Second}}
 	for _, tweak := range tweaks {
 		tweak(&s)
 	}
-	s.config.Wrap(s.line.to)
+	s.config.Wrap(s.line.wrapTransport)
 	cluster, err := conventions.NewCluster("faulty", s.config, s.cluster)
 	require.NoError(w, err)
 	s.manager.Source, s.manager.Target = cluster, cluster
@@ -284,28 +284,33 @@ func (w *world) start(class string, tweaks ...func(*setup)) *process {
 		defer close(ended)
 		assert.NoError(w, m.Start(ctx))
 	}()
-	w.lines = append(w.lines, s.line)
-	p := &process{line: s.line, Manager: m, class: class}
+	w.transports = append(w.transports, s.line)
+	p := &engineProcess{transport: s.line, Manager: m, class: class}
 	p.end = sync.OnceFunc(func() {
 		cancel()
 		<-ended
 		cluster.Close()
-		p.cut()
+		p.disconnect()
 	})
-	p.kill = func() { p.cut(); p.end() }
+	p.kill = func() { p.disconnect(); p.end() }
 	w.Cleanup(p.kill)
 	return p
 }
 
-// lines logs to a test.
-type lines struct{ testing.TB }
+// testLogWriter logs to a test.
+type testLogWriter struct{ testing.TB }
 
-func (l *lines) Write(p []byte) (int, error) { l.Log(strings.TrimSpace(string(p))); return len(p), nil }
+func (l *testLogWriter) Write(p []byte) (int, error) {
+	l.Log(strings.TrimSpace(string(p)))
+	return len(p), nil
+}
 
-func (w *world) log() *slog.Logger { return slog.New(slog.NewTextHandler(&lines{TB: w.TB}, nil)) }
+func (w *testEnvironment) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(&testLogWriter{TB: w.TB}, nil))
+}
 
 // inventory returns the objects in the inventory of a ManagedResource.
-func (w *world) inventory(mr *unstructured.Unstructured) ([]string, error) {
+func (w *testEnvironment) inventory(mr *unstructured.Unstructured) ([]string, error) {
 	decoded, err := managedresource.Decode(w.observer, mr)
 	if err != nil {
 		return nil, err

@@ -20,9 +20,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// server is a Prometheus that evaluates the rules of one object of the catalogue, minute by minute
-// of a test clock. Storage, engine and rule groups are Prometheus's own.
-type server struct {
+// testPrometheus is a Prometheus that evaluates the rules of one object of the catalogue, minute by
+// minute of a test clock. Storage, engine and rule groups are Prometheus's own.
+type testPrometheus struct {
 	t       *testing.T
 	db      *teststorage.TestStorage
 	query   rules.QueryFunc
@@ -32,7 +32,7 @@ type server struct {
 }
 
 // newServer returns a server with the rules of a PrometheusRule.
-func newServer(t *testing.T, rule string, now time.Time) *server {
+func newServer(t *testing.T, rule string, now time.Time) *testPrometheus {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), rule+".yaml")
 	eachObject(t, "PrometheusRule", func(_ string, o object) {
@@ -42,7 +42,7 @@ func newServer(t *testing.T, rule string, now time.Time) *server {
 			require.NoError(t, os.WriteFile(file, text, 0o600))
 		}
 	})
-	s := &server{t: t, db: teststorage.New(t), now: now, scraped: map[string]bool{}}
+	s := &testPrometheus{t: t, db: teststorage.New(t), now: now, scraped: map[string]bool{}}
 	engine := promql.NewEngine(promql.EngineOpts{
 		MaxSamples: 1e6, Timeout: time.Minute, LookbackDelta: 5 * time.Minute, EnableAtModifier: true, EnableNegativeOffset: true,
 		Parser: parser.NewParser(parser.Options{}),
@@ -60,21 +60,21 @@ func newServer(t *testing.T, rule string, now time.Time) *server {
 	return s
 }
 
-// minutes scrapes these series every minute, ends series that no longer exist, and evaluates the
+// advance scrapes these series every minute, ends series that no longer exist, and evaluates the
 // rules. Rules count minutes: groups with another interval would count wrong.
-func (s *server) minutes(n int, series map[string]float64) {
+func (s *testPrometheus) advance(n int, series map[string]float64) {
 	s.t.Helper()
 	for range n {
 		s.now = s.now.Add(time.Minute)
 		app := s.db.Appender(s.t.Context())
 		for name := range s.scraped {
 			if _, still := series[name]; !still {
-				s.put(app, name, math.Float64frombits(value.StaleNaN))
+				s.appendSample(app, name, math.Float64frombits(value.StaleNaN))
 				delete(s.scraped, name)
 			}
 		}
 		for name, v := range series {
-			s.put(app, name, v)
+			s.appendSample(app, name, v)
 			s.scraped[name] = true
 		}
 		require.NoError(s.t, app.Commit())
@@ -88,59 +88,61 @@ func (s *server) minutes(n int, series map[string]float64) {
 	}
 }
 
-// until runs until a time, which is not included.
-func (s *server) until(end time.Time, series map[string]float64) {
+// advanceUntil runs until a time, which is not included.
+func (s *testPrometheus) advanceUntil(end time.Time, series map[string]float64) {
 	s.t.Helper()
-	s.minutes(int(end.Sub(s.now)/time.Minute)-1, series)
+	s.advance(int(end.Sub(s.now)/time.Minute)-1, series)
 }
 
-// stopped stops the server for some minutes: no scrape, no evaluation, no end of series.
-func (s *server) stopped(minutes int) { s.now = s.now.Add(time.Duration(minutes) * time.Minute) }
+// stopFor stops the server for some minutes: no scrape, no evaluation, no end of series.
+func (s *testPrometheus) stopFor(minutes int) {
+	s.now = s.now.Add(time.Duration(minutes) * time.Minute)
+}
 
-// given adds a sample of the past.
-func (s *server) given(at time.Time, name string, v float64) {
+// addSample adds a sample of the past.
+func (s *testPrometheus) addSample(at time.Time, name string, v float64) {
 	s.t.Helper()
 	app := s.db.Appender(s.t.Context())
-	_, err := app.Append(0, s.named(name), at.UnixMilli(), v)
+	_, err := app.Append(0, s.parseLabels(name), at.UnixMilli(), v)
 	require.NoError(s.t, err)
 	require.NoError(s.t, app.Commit())
 }
 
-func (s *server) put(app storage.Appender, name string, v float64) {
+func (s *testPrometheus) appendSample(app storage.Appender, name string, v float64) {
 	s.t.Helper()
-	_, err := app.Append(0, s.named(name), s.now.UnixMilli(), v)
+	_, err := app.Append(0, s.parseLabels(name), s.now.UnixMilli(), v)
 	require.NoError(s.t, err)
 }
 
-func (s *server) named(name string) labels.Labels {
+func (s *testPrometheus) parseLabels(name string) labels.Labels {
 	s.t.Helper()
 	metric, err := parser.NewParser(parser.Options{}).ParseMetric(name)
 	require.NoError(s.t, err, name)
 	return metric
 }
 
-// all returns the result of a query.
-func (s *server) all(query string) promql.Vector {
+// queryAll returns the result of a query.
+func (s *testPrometheus) queryAll(query string) promql.Vector {
 	s.t.Helper()
 	found, err := s.query(s.t.Context(), query, s.now)
 	require.NoError(s.t, err, query)
 	return found
 }
 
-// expect checks the values of queries, each with one series.
-func (s *server) expect(values map[string]float64) {
+// requireValues checks the values of queries, each with one series.
+func (s *testPrometheus) requireValues(values map[string]float64) {
 	s.t.Helper()
 	for query, want := range values {
-		found := s.all(query)
+		found := s.queryAll(query)
 		require.Len(s.t, found, 1, "%s: %s", s.now, query)
 		require.InDelta(s.t, want, found[0].F, 1e-9, "%s: %s", s.now, query)
 	}
 }
 
-// none checks that the queries find nothing.
-func (s *server) none(queries ...string) {
+// requireEmpty checks that the queries find nothing.
+func (s *testPrometheus) requireEmpty(queries ...string) {
 	s.t.Helper()
 	for _, query := range queries {
-		require.Empty(s.t, s.all(query), "%s: %s", s.now, query)
+		require.Empty(s.t, s.queryAll(query), "%s: %s", s.now, query)
 	}
 }

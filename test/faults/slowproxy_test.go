@@ -11,33 +11,33 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// wire is a connection to the API server that can be slow or silently dead.
-type wire struct {
+// slowProxy is a connection to the API server that can be slow or silently dead.
+type slowProxy struct {
 	listener net.Listener
 	target   string
 	group    sync.WaitGroup
 
 	mu    sync.Mutex
-	pause time.Duration // delay of all data
-	pairs map[*pair]bool
+	delay time.Duration // delay of all data
+	pairs map[*connectionPair]bool
 }
 
-// pair has both ends of a connection.
-type pair struct {
-	in, out net.Conn
-	mu      sync.Mutex
-	frozen  bool // data is dropped silently
-	ended   chan struct{}
-	once    sync.Once
+// connectionPair has both ends of a connection.
+type connectionPair struct {
+	in, out  net.Conn
+	mu       sync.Mutex
+	isFrozen bool // data is dropped silently
+	ended    chan struct{}
+	once     sync.Once
 }
 
-func newWire(t testing.TB) *wire {
+func newWire(t testing.TB) *slowProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	target, err := url.Parse(suite.config.Host)
 	require.NoError(t, err)
-	w := &wire{listener: listener, target: target.Host, pairs: map[*pair]bool{}}
+	w := &slowProxy{listener: listener, target: target.Host, pairs: map[*connectionPair]bool{}}
 	w.group.Go(w.accept)
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -52,14 +52,14 @@ func newWire(t testing.TB) *wire {
 }
 
 // config is the API server behind the wire.
-func (w *wire) config() *rest.Config {
+func (w *slowProxy) config() *rest.Config {
 	config := rest.CopyConfig(suite.config)
 	config.Host = "https://" + w.listener.Addr().String()
 	config.ServerName = "127.0.0.1"
 	return config
 }
 
-func (w *wire) accept() {
+func (w *slowProxy) accept() {
 	for {
 		in, err := w.listener.Accept()
 		if err != nil {
@@ -70,16 +70,16 @@ func (w *wire) accept() {
 			_ = in.Close()
 			continue
 		}
-		p := &pair{in: in, out: out, ended: make(chan struct{})}
+		p := &connectionPair{in: in, out: out, ended: make(chan struct{})}
 		w.mu.Lock()
 		w.pairs[p] = true
 		w.mu.Unlock()
-		w.group.Go(func() { w.pass(p, p.in, p.out) })
-		w.group.Go(func() { w.pass(p, p.out, p.in) })
+		w.group.Go(func() { w.copyData(p, p.in, p.out) })
+		w.group.Go(func() { w.copyData(p, p.out, p.in) })
 	}
 }
 
-func (p *pair) close() {
+func (p *connectionPair) close() {
 	p.once.Do(func() {
 		close(p.ended)
 		_ = p.in.Close()
@@ -87,12 +87,12 @@ func (p *pair) close() {
 	})
 }
 
-func (w *wire) pass(p *pair, from, to net.Conn) {
+func (w *slowProxy) copyData(p *connectionPair, from, to net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
 		w.mu.Lock()
-		pause := w.pause
+		pause := w.delay
 		w.mu.Unlock()
 		if pause > 0 {
 			select {
@@ -101,7 +101,7 @@ func (w *wire) pass(p *pair, from, to net.Conn) {
 			}
 		}
 		p.mu.Lock()
-		frozen := p.frozen
+		frozen := p.isFrozen
 		p.mu.Unlock()
 		if frozen {
 			if from == p.out || err != nil {
@@ -126,20 +126,20 @@ func (w *wire) pass(p *pair, from, to net.Conn) {
 	}
 }
 
-// freeze makes all connections dead silently; new ones work.
-func (w *wire) freeze() (frozen int) {
+// freezeAll makes all connections dead silently; new ones work.
+func (w *slowProxy) freezeAll() (frozen int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for p := range w.pairs {
 		p.mu.Lock()
-		p.frozen = true
+		p.isFrozen = true
 		p.mu.Unlock()
 	}
 	return len(w.pairs)
 }
 
-func (w *wire) slow(pause time.Duration) {
+func (w *slowProxy) setDelay(pause time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pause = pause
+	w.delay = pause
 }

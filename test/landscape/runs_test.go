@@ -14,13 +14,13 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// testInvalid: every error of an invalid landscape is reported, and nothing is applied.
-func testInvalid(t *testing.T, s *stage) {
-	versions := s.world().versions()
+// testInvalidLandscape: every error of an invalid landscape is reported, and nothing is applied.
+func testInvalidLandscape(t *testing.T, s *testStage) {
+	versions := s.snapshot().fieldTimes()
 	undo := []func(){
-		s.change("garden/garden.yaml", "eventTTL: ", "eventTTL: soon"),
-		s.change("projects/local/shoot.yaml", "purpose: evaluation", "purpose: fun"),
-		s.change("seeds/local.yaml", "spec:\n", "spec:\n  unheardOf: true\n"),
+		s.editWithUndo("garden/garden.yaml", "eventTTL: ", "eventTTL: soon"),
+		s.editWithUndo("projects/local/shoot.yaml", "purpose: evaluation", "purpose: fun"),
+		s.editWithUndo("seeds/local.yaml", "spec:\n", "spec:\n  unheardOf: true\n"),
 	}
 	run := s.cli("apply", s.dir)
 	assert.Equal(t, 1, run.run(t))
@@ -30,18 +30,18 @@ func testInvalid(t *testing.T, s *stage) {
 	for _, u := range undo {
 		u()
 	}
-	assert.Equal(t, versions, s.world().versions())
+	assert.Equal(t, versions, s.snapshot().fieldTimes())
 }
 
-// testLease: a second concurrent run is rejected, with the name of the lease holder.
-func testLease(t *testing.T, s *stage) {
-	c := s.process()
+// testConcurrentRun: a second concurrent run is rejected, with the name of the lease holder.
+func testConcurrentRun(t *testing.T, s *testStage) {
+	c := s.newConverger()
 	_, err := c.Apply(testContext(t))
 	require.NoError(t, err)
 	run := s.cli("apply", s.dir)
 	started := time.Now()
 	assert.Equal(t, 1, run.run(t))
-	assert.Less(t, time.Since(started), patience, "it is refused, and does not wait")
+	assert.Less(t, time.Since(started), waitTimeout, "it is refused, and does not wait")
 	assert.Contains(t, run.stderr.String(), "held by itest")
 	assert.Contains(t, run.stderr.String(), "cluster runtime")
 	shown := s.cli("status", s.dir)
@@ -55,9 +55,9 @@ func testLease(t *testing.T, s *stage) {
 	assert.Equal(t, 0, s.cli("apply", s.dir).run(t))
 }
 
-func (s *stage) leaseHolder(cluster, name string) any {
+func (s *testStage) leaseHolder(cluster, name string) any {
 	s.Helper()
-	holder := nested(s.get(s.resource(cluster, "coordination.k8s.io/v1", "leases", "garden"), name), "spec", "holderIdentity")
+	holder := fieldAt(s.get(s.resource(cluster, "coordination.k8s.io/v1", "leases", "garden"), name), "spec", "holderIdentity")
 	if holder == nil {
 		return ""
 	}
@@ -66,11 +66,11 @@ func (s *stage) leaseHolder(cluster, name string) any {
 
 // testInterrupt: Ctrl-C ends a run soon (cmd/pergola measures the time). Inventories have all sent
 // objects, and the next run may start at once.
-func testInterrupt(t *testing.T, s *stage) {
-	undo := s.add("components/garden/etcd-druid/kustomization.yaml", neverReady+`
+func testInterrupt(t *testing.T, s *testStage) {
+	undo := s.addFileWithUndo("components/garden/etcd-druid/kustomization.yaml", neverReadyPatch+`
 resources: [extra.yaml]
 `)
-	undoFile := s.add("components/garden/etcd-druid/extra.yaml", `
+	undoFile := s.addFileWithUndo("components/garden/etcd-druid/extra.yaml", `
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: sent-before-the-end, namespace: garden}
@@ -90,7 +90,7 @@ data: {a: b}
 	assert.Equal(t, 130, run.wait(t))
 	assert.Less(t, time.Since(started), time.Minute, "the pods never get ready: it was the signal that ended it")
 	assert.Contains(t, run.stderr.String(), "interrupted: what was sent is recorded")
-	assert.True(t, s.inventories(s.world())[runtimeCluster+": ConfigMap garden/sent-before-the-end"])
+	assert.True(t, s.inventoryObjects(s.snapshot())[runtimeCluster+": ConfigMap garden/sent-before-the-end"])
 
 	// Also in the middle of the work, while nothing waits.
 	for _, after := range []time.Duration{300 * time.Millisecond, 1500 * time.Millisecond} {
@@ -109,12 +109,12 @@ data: {a: b}
 	undoFile()
 	undo()
 	_, c := s.mustApply()
-	assert.Contains(t, c.written(), "deleted ConfigMap garden/sent-before-the-end")
+	assert.Contains(t, c.writtenObjects(), "deleted ConfigMap garden/sent-before-the-end")
 }
 
 // testRemovedShoot: a commit that only removes a Shoot is held. The Shoot and its objects stay.
-func testRemovedShoot(t *testing.T, s *stage) {
-	before := s.world()
+func testRemovedShoot(t *testing.T, s *testStage) {
+	before := s.snapshot()
 	text := s.read("projects/local/shoot.yaml")
 	require.NoError(t, os.Remove(s.path("projects/local/shoot.yaml")))
 	report, c := s.mustApply()
@@ -124,16 +124,16 @@ func testRemovedShoot(t *testing.T, s *stage) {
 	assert.Equal(t, "Shoot garden-local/local", report.Held[0].Objects[0].Ref.String())
 	assert.Contains(t, report.Held[0].Objects[0].Reason.String(), "put the file back")
 	assert.Empty(t, report.Held[0].Approval, "no approval leads anywhere")
-	p, _ := s.plan()
+	p, _ := s.planWithoutWaiting()
 	require.Len(t, p.Items, 1)
 	assert.Equal(t, change.Hold, p.Items[0].Action)
-	assert.Empty(t, c.written())
-	assert.Empty(t, before.but(s.world()))
+	assert.Empty(t, c.writtenObjects())
+	assert.Empty(t, before.without(s.snapshot()))
 	run := s.cli("apply", s.dir)
 	assert.Equal(t, 1, run.run(t), "the clusters are not as Git says")
 	assert.Contains(t, run.stderr.String(), "held Shoot garden-local/local (landscape local, declarations): its file is gone")
 	s.write("projects/local/shoot.yaml", text)
 	report, c = s.mustApply()
 	assert.Empty(t, report.Held)
-	assert.Empty(t, c.written())
+	assert.Empty(t, c.writtenObjects())
 }

@@ -36,38 +36,38 @@ var (
 
 type step struct {
 	name string
-	test func(*stage)
+	test func(*deletionStage)
 }
 
-// TestLifeOfGardens covers the life of three Gardens.
-func TestLifeOfGardens(t *testing.T) {
+// TestGardenDeletion covers the life of three Gardens.
+func TestGardenDeletion(t *testing.T) {
 	if env.configs == nil {
 		t.Skip(testclusters.Missing(env.Root, false))
 	}
 	s := newStage(t)
-	before := s.world()
+	before := s.snapshot()
 	steps := []step{
-		{"it is made and what it refers to is protected", testMade},
+		{"it is made and what it refers to is protected", testCreation},
 		{"what Extensions install comes and goes with them", testExtensions},
-		{"another one is refused", testSecond},
-		{"a removed file deletes nothing without the confirmation", testUnconfirmed},
-		{"it stays while the virtual garden is in use", testInUse},
-		{"it waits for a bucket that is retained, and says so", testRetained},
-		{"then the runtime cluster is as it was before", func(s *stage) { testEnd(s, before) }},
-		{"another one ends although its virtual garden is gone", func(s *stage) { testLost(s, before) }},
-		{"one with all options on leaves nothing either", func(s *stage) { testAllOptions(s, before) }},
+		{"another one is refused", testSecondGarden},
+		{"a removed file deletes nothing without the confirmation", testUnconfirmedDeletion},
+		{"it stays while the virtual garden is in use", testVirtualGardenInUse},
+		{"it waits for a bucket that is retained, and says so", testRetainedBucket},
+		{"then the runtime cluster is as it was before", func(s *deletionStage) { testDeletion(s, before) }},
+		{"another one ends although its virtual garden is gone", func(s *deletionStage) { testLostVirtualGarden(s, before) }},
+		{"one with all options on leaves nothing either", func(s *deletionStage) { testAllOptions(s, before) }},
 	}
 	for _, step := range steps {
 		if !speeds.Has(t, step.name) {
 			continue
 		}
-		if !t.Run(step.name, func(t *testing.T) { step.test(s.on(t)) }) {
+		if !t.Run(step.name, func(t *testing.T) { step.test(s.withTest(t)) }) {
 			t.Fatalf("the rest is left out: it builds on %q", step.name)
 		}
 	}
 }
 
-func testMade(s *stage) {
+func testCreation(s *deletionStage) {
 	_, err := s.apply(0)
 	require.NoError(s, err)
 	garden := s.garden()
@@ -77,7 +77,7 @@ func testMade(s *stage) {
 	}
 }
 
-func testSecond(s *stage) {
+func testSecondGarden(s *deletionStage) {
 	second := s.garden().DeepCopy()
 	second.Object = map[string]any{"apiVersion": second.GetAPIVersion(), "kind": "Garden", "metadata": map[string]any{"name": "second"}, "spec": second.Object["spec"]}
 	r := s.api[landscape.Runtime].Resource(gardens)
@@ -89,8 +89,8 @@ func testSecond(s *stage) {
 	require.NoError(s, r.Delete(s.context(), "second", metav1.DeleteOptions{}))
 }
 
-func testUnconfirmed(s *stage) {
-	there := s.world()
+func testUnconfirmedDeletion(s *deletionStage) {
+	there := s.snapshot()
 	s.removeGarden()
 	report, err := s.apply(0)
 	require.NoError(s, err)
@@ -103,9 +103,9 @@ func testUnconfirmed(s *stage) {
 	assert.Contains(s, reasons["Garden local"], "confirmation.gardener.cloud/deletion=true")
 	assert.Contains(s, reasons["Secret garden/garden-dns-local"], "Garden local refers to it")
 	assert.Nil(s, s.garden().GetDeletionTimestamp())
-	assert.Empty(s, there.Missing(s.world()), "everything is there")
+	assert.Empty(s, there.Missing(s.snapshot()), "everything is there")
 
-	c := s.process(0)
+	c := s.newConverger(0)
 	defer c.Close()
 	kept := map[string]string{}
 	for _, u := range c.Status(s.context(), landscape.StatusOptions{}).Undeclared {
@@ -116,33 +116,33 @@ func testUnconfirmed(s *stage) {
 	}
 }
 
-func testInUse(s *stage) {
+func testVirtualGardenInUse(s *deletionStage) {
 	virtual := s.api[landscape.Virtual].Resource(seeds)
-	_, err := virtual.Create(s.context(), s.object(seed), metav1.CreateOptions{})
+	_, err := virtual.Create(s.context(), s.decodeObject(seedManifest), metav1.CreateOptions{})
 	require.NoError(s, err)
-	there := s.world()
+	there := s.snapshot()
 	s.annotate(s.api[landscape.Runtime].Resource(gardens), "local", owner.AnnotationConfirmDeletion, "true")
-	s.blocked(2*time.Second, "Seeds somebodys")
+	s.applyUntilBlocked(2*time.Second, "Seeds somebodys")
 	assert.NotNil(s, s.garden().GetDeletionTimestamp())
-	assert.Empty(s, there.Missing(s.world()), "everything is there")
+	assert.Empty(s, there.Missing(s.snapshot()), "everything is there")
 	require.NoError(s, virtual.Delete(s.context(), "somebodys", metav1.DeleteOptions{}))
 }
 
-func testRetained(s *stage) {
+func testRetainedBucket(s *deletionStage) {
 	r := s.api[landscape.Runtime].Resource(buckets)
 	list, err := r.List(s.context(), metav1.ListOptions{})
 	require.NoError(s, err)
 	require.Len(s, list.Items, 1)
 	bucket := list.Items[0].GetName()
 	s.annotate(r, bucket, "local.pergola.dev/fail", "the retention period of the bucket is not over")
-	s.blocked(20*time.Second, "BackupBucket "+bucket, "the retention period of the bucket is not over")
+	s.applyUntilBlocked(20*time.Second, "BackupBucket "+bucket, "the retention period of the bucket is not over")
 	assert.NotNil(s, s.get(r, bucket).GetDeletionTimestamp())
 	_, err = s.api[landscape.Runtime].Resource(deployments).Namespace("garden").Get(s.context(), "virtual-garden-kube-apiserver", metav1.GetOptions{})
 	assert.True(s, apierrors.IsNotFound(err), "what came before it in the flow is gone: %v", err)
 	s.annotate(r, bucket, "local.pergola.dev/fail", "")
 }
 
-func testEnd(s *stage, before world.World) {
+func testDeletion(s *deletionStage, before world.World) {
 	report, err := s.apply(0)
 	require.NoError(s, err)
 	require.Len(s, report.Owners, 1)
@@ -150,9 +150,9 @@ func testEnd(s *stage, before world.World) {
 	s.requireAsBefore(before)
 }
 
-// testLost: Git declares a Garden again. A person deletes it and its API server, then removes it
-// from Git.
-func testLost(s *stage, before world.World) {
+// testLostVirtualGarden: Git declares a Garden again. A person deletes it and its API server, then
+// removes it from Git.
+func testLostVirtualGarden(s *deletionStage, before world.World) {
 	s.addGarden()
 	_, err := s.apply(0)
 	require.NoError(s, err)
@@ -160,7 +160,7 @@ func testLost(s *stage, before world.World) {
 	require.NoError(s, r.Delete(s.context(), "local", metav1.DeleteOptions{}))
 	_, err = s.apply(0)
 	require.Error(s, err)
-	s.said("Delete", "Error", "not confirmed")
+	s.requireLastOperation("Delete", "Error", "not confirmed")
 	s.annotate(r, "local", owner.AnnotationConfirmDeletion, "true")
 	require.NoError(s, s.api[landscape.Runtime].Resource(deployments).Namespace("garden").Delete(s.context(), "virtual-garden-kube-apiserver", metav1.DeleteOptions{}))
 	s.removeGarden()
@@ -173,7 +173,7 @@ func testLost(s *stage, before world.World) {
 
 // testAllOptions uses the Garden of the benchmarks, which has every component with definitions. Its
 // Extension is omitted: its chart does not exist, and testExtensions has one.
-func testAllOptions(s *stage, before world.World) {
+func testAllOptions(s *deletionStage, before world.World) {
 	bench := filepath.Join(env.Root, "hack", "bench", "garden")
 	require.NoError(s, os.Mkdir(s.path("all"), 0o755))
 	for _, name := range []string{"garden.yaml", "objects.yaml"} {
@@ -181,7 +181,7 @@ func testAllOptions(s *stage, before world.World) {
 		require.NoError(s, err)
 		var kept []string
 		for _, doc := range strings.Split(string(raw), "\n---\n") {
-			if s.object(doc).GetKind() != "Extension" {
+			if s.decodeObject(doc).GetKind() != "Extension" {
 				kept = append(kept, doc)
 			}
 		}
@@ -198,11 +198,11 @@ func testAllOptions(s *stage, before world.World) {
 	s.requireAsBefore(before)
 }
 
-func (s *stage) requireAsBefore(before world.World) {
+func (s *deletionStage) requireAsBefore(before world.World) {
 	s.Helper()
 	var after world.World
 	// Pods and other derived objects take a moment to be deleted.
-	if !assert.Eventually(s, func() bool { after = s.world(); return len(after.Missing(before)) == 0 }, time.Minute, time.Second) {
+	if !assert.Eventually(s, func() bool { after = s.snapshot(); return len(after.Missing(before)) == 0 }, time.Minute, time.Second) {
 		require.Empty(s, after.Missing(before))
 	}
 	assert.Empty(s, before.Missing(after))
@@ -212,7 +212,7 @@ func (s *stage) requireAsBefore(before world.World) {
 	assert.Equal(s, map[string]string{"kubernetes.io/metadata.name": "garden"}, namespace.GetLabels())
 }
 
-const seed = `
+const seedManifest = `
 apiVersion: core.gardener.cloud/v1beta1
 kind: Seed
 metadata: {name: somebodys}
@@ -224,25 +224,25 @@ spec:
 `
 
 // removeGarden removes the Garden and its objects from Git.
-func (s *stage) removeGarden() {
+func (s *deletionStage) removeGarden() {
 	s.Helper()
 	require.NoError(s, os.Rename(s.path("garden"), s.path("../garden")))
 	require.NoError(s, os.Rename(s.path("gardenconfig"), s.path("../gardenconfig")))
 }
 
-func (s *stage) addGarden() {
+func (s *deletionStage) addGarden() {
 	s.Helper()
 	require.NoError(s, os.Rename(s.path("../garden"), s.path("garden")))
 	require.NoError(s, os.Rename(s.path("../gardenconfig"), s.path("gardenconfig")))
 }
 
-func (s *stage) garden() *unstructured.Unstructured {
+func (s *deletionStage) garden() *unstructured.Unstructured {
 	s.Helper()
 	return s.get(s.api[landscape.Runtime].Resource(gardens), "local")
 }
 
-// said checks the last operation of the Garden.
-func (s *stage) said(kind, state string, parts ...string) {
+// requireLastOperation checks the last operation of the Garden.
+func (s *deletionStage) requireLastOperation(kind, state string, parts ...string) {
 	s.Helper()
 	operation, _, err := unstructured.NestedMap(s.garden().Object, "status", "lastOperation")
 	require.NoError(s, err)
@@ -253,9 +253,9 @@ func (s *stage) said(kind, state string, parts ...string) {
 	}
 }
 
-// blocked applies until the last operation says what blocks the deletion. Each run gives its steps
-// little time, which may be too short on a busy machine; the next run continues.
-func (s *stage) blocked(steps time.Duration, parts ...string) {
+// applyUntilBlocked applies until the last operation says what blocks the deletion. Each run gives
+// its steps little time, which may be too short on a busy machine; the next run continues.
+func (s *deletionStage) applyUntilBlocked(steps time.Duration, parts ...string) {
 	s.Helper()
 	for ctx := s.context(); ; {
 		_, err := s.apply(steps)
@@ -265,10 +265,10 @@ func (s *stage) blocked(steps time.Duration, parts ...string) {
 			break
 		}
 	}
-	s.said("Delete", "Error", parts...)
+	s.requireLastOperation("Delete", "Error", parts...)
 }
 
-func (s *stage) get(r dynamic.ResourceInterface, name string) *unstructured.Unstructured {
+func (s *deletionStage) get(r dynamic.ResourceInterface, name string) *unstructured.Unstructured {
 	s.Helper()
 	o, err := r.Get(s.context(), name, metav1.GetOptions{})
 	require.NoError(s, err)
@@ -276,7 +276,7 @@ func (s *stage) get(r dynamic.ResourceInterface, name string) *unstructured.Unst
 }
 
 // annotate sets an annotation as a person does; an empty value removes it.
-func (s *stage) annotate(r dynamic.ResourceInterface, name, key, value string) {
+func (s *deletionStage) annotate(r dynamic.ResourceInterface, name, key, value string) {
 	s.Helper()
 	text := `"` + value + `"`
 	if value == "" {
@@ -286,7 +286,7 @@ func (s *stage) annotate(r dynamic.ResourceInterface, name, key, value string) {
 	require.NoError(s, err)
 }
 
-func (s *stage) object(text string) *unstructured.Unstructured {
+func (s *deletionStage) decodeObject(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := &unstructured.Unstructured{}
 	require.NoError(s, yaml.Unmarshal([]byte(text), &o.Object))

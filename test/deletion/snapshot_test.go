@@ -7,8 +7,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/world"
 )
 
-// world returns every object of the runtime cluster.
-func (s *stage) world() world.World {
+// snapshot returns every object of the runtime cluster.
+func (s *deletionStage) snapshot() world.World {
 	s.Helper()
 	w, err := world.Of(s.context(), env.configs[landscape.Runtime])
 	require.NoError(s, err)

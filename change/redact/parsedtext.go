@@ -20,25 +20,25 @@ import (
 // compared line by line. Other texts (templates, other formats) are searched for names
 // (textnames.go), which tends to hide too much.
 
-// readable is the maximum size of parsed texts in bytes.
-const readable = 4 << 20
+// maxParsedBytes is the maximum size of parsed texts in bytes.
+const maxParsedBytes = 4 << 20
 
-// comment matches a YAML comment to the end of its line.
-var comment = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
+// commentPattern matches a YAML comment to the end of its line.
+var commentPattern = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
 
-// otherBreaks are line breaks in YAML only.
-const otherBreaks = "\u0085\u2028\u2029\ufeff"
+// yamlOnlyBreaks are line breaks in YAML only.
+const yamlOnlyBreaks = "\u0085\u2028\u2029\ufeff"
 
-// concealed hides the values below secret names. It returns false if the text is neither JSON nor
-// YAML.
-func (m Masking) concealed(text string) (string, bool) {
-	if len(text) > readable || strings.ContainsAny(text, otherBreaks) || strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\r") {
+// maskParsedText hides the values below secret names. It returns false if the text is neither JSON
+// nor YAML.
+func (m Masking) maskParsedText(text string) (string, bool) {
+	if len(text) > maxParsedBytes || strings.ContainsAny(text, yamlOnlyBreaks) || strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\r") {
 		return text, false
 	}
-	if !looksRead(text) {
+	if !mayBeParsable(text) {
 		return text, false
 	}
-	r := reader{text: text, lines: []int{0}, masking: m}
+	r := textMasker{text: text, lines: []int{0}, masking: m}
 	for i := range len(text) {
 		if text[i] == '\n' {
 			r.lines = append(r.lines, i+1)
@@ -67,24 +67,24 @@ func (m Masking) concealed(text string) (string, bool) {
 		if isSentence(d, text) {
 			return text, false
 		}
-		r.list(d)
+		r.collectNodes(d)
 	}
 	for _, d := range documents {
-		r.walk(d, location{masking: m}, false)
+		r.walkNode(d, valueLocation{masking: m}, false)
 	}
-	if r.lost {
+	if r.isPositionLost {
 		return text, false
 	}
-	result := r.result()
+	result := r.replacedText()
 	if !strings.Contains(result, "#") {
 		return result, true
 	}
-	return comment.ReplaceAllStringFunc(result, m.named), true
+	return commentPattern.ReplaceAllStringFunc(result, m.maskNamedValues), true
 }
 
-// looksRead reports whether the first line may be JSON or YAML; other texts are not parsed, to save
-// time.
-func looksRead(text string) bool {
+// mayBeParsable reports whether the first line may be JSON or YAML; other texts are not parsed, to
+// save time.
+func mayBeParsable(text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "#!") {
@@ -108,93 +108,94 @@ func isSentence(n *yaml.Node, text string) bool {
 		n.Content[0].Style == 0 && strings.Contains(n.Content[0].Value, " ")
 }
 
-// reader finds the secret parts of a text.
-type reader struct {
-	text    string
-	lines   []int // offsets of the lines
-	masking Masking
-	nodes   []*yaml.Node // in text order
-	found   []span
-	// lost is set if the text does not match its parsed form, so that no position is reliable.
-	lost bool
+// textMasker finds the secret parts of a text.
+type textMasker struct {
+	text         string
+	lines        []int // offsets of the lines
+	masking      Masking
+	nodes        []*yaml.Node // in text order
+	replacements []replacement
+	// isPositionLost is set if the text does not match its parsed form, so that no position is
+	// reliable.
+	isPositionLost bool
 }
 
-// span is a part of a text and its replacement.
-type span struct {
+// replacement is a part of a text and its replacement.
+type replacement struct {
 	begin, end int
 	text       string
 }
 
-func (r *reader) list(n *yaml.Node) {
+func (r *textMasker) collectNodes(n *yaml.Node) {
 	r.nodes = append(r.nodes, n)
 	for _, c := range n.Content {
-		r.list(c)
+		r.collectNodes(c)
 	}
 }
 
-func (r *reader) walk(n *yaml.Node, l location, afterFlag bool) {
+func (r *textMasker) walkNode(n *yaml.Node, l valueLocation, afterFlag bool) {
 	switch n.Kind {
 	case yaml.MappingNode:
 		names := map[string]any{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			names[n.Content[i].Value] = plainNode(n.Content[i+1], 2)
+			names[n.Content[i].Value] = nodeValue(n.Content[i+1], 2)
 			// A command line with a colon is not a mapping, and a template expression in braces is
 			// not a key.
-			r.lost = r.lost || len(n.Content[i].Content) > 0 || n.Content[i].Style == 0 && strings.ContainsAny(n.Content[i].Value, `"'`)
+			r.isPositionLost = r.isPositionLost || len(n.Content[i].Content) > 0 || n.Content[i].Style == 0 && strings.ContainsAny(n.Content[i].Value, `"'`)
 		}
-		l = l.enter(names)
+		l = l.enterObject(names)
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			r.walk(n.Content[i+1], l.child(n.Content[i].Value, names), false)
+			r.walkNode(n.Content[i+1], l.child(n.Content[i].Value, names), false)
 		}
 	case yaml.SequenceNode:
-		list, _ := plainNode(n, 1).([]any)
-		commands := l.commands
-		l.commands = nil
+		list, _ := nodeValue(n, 1).([]any)
+		commands := l.commandPrefixes
+		l.commandPrefixes = nil
 		for i, c := range n.Content {
 			if _, ok := list[i].(string); !ok {
-				r.walk(c, l, false)
+				r.walkNode(c, l, false)
 				continue
 			}
-			if text, ok := r.masking.argument(list, i); ok && c.Kind == yaml.ScalarNode {
-				r.replace(c, text)
+			if text, ok := r.masking.maskArgument(list, i); ok && c.Kind == yaml.ScalarNode {
+				r.replaceNode(c, text)
 				continue
 			}
-			r.walk(c, l, isArgumentOf(commands, list, i))
+			r.walkNode(c, l, isArgumentOf(commands, list, i))
 		}
 	case yaml.AliasNode:
-		if afterFlag || l.named || l.below != secretwords.NotSecret || secretwords.IsSecret(l.last()) {
-			r.walk(n.Alias, location{masking: r.masking, named: true}, false)
-			begin := r.offset(n)
-			r.found = append(r.found, span{begin, begin + len("*") + len(n.Value), r.masking.mask(n.Alias.Value)})
+		if afterFlag || l.isNamedSecret || l.inheritedSecrecy != secretwords.NotSecret || secretwords.IsSecret(l.lastKey()) {
+			r.walkNode(n.Alias, valueLocation{masking: r.masking, isNamedSecret: true}, false)
+			begin := r.nodeOffset(n)
+			r.replacements = append(r.replacements, replacement{begin, begin + len("*") + len(n.Value), r.masking.replacementFor(n.Alias.Value)})
 		}
 	case yaml.ScalarNode:
-		r.scalar(n, l, afterFlag)
+		r.walkScalar(n, l, afterFlag)
 		return
 	}
 	// Hide the whole value if nothing of it stays, because its shape reveals something.
-	if n.Kind != yaml.AliasNode && len(n.Content) > 0 && (l.named || l.below == secretwords.AlwaysSecret && !r.keeps(n, l)) {
-		r.hide(n)
+	if n.Kind != yaml.AliasNode && len(n.Content) > 0 && (l.isNamedSecret || l.inheritedSecrecy == secretwords.AlwaysSecret && !r.hasVisibleLeaf(n, l)) {
+		r.hideNode(n)
 	}
 }
 
-// keeps reports whether some leaf of a value stays visible.
-func (r *reader) keeps(n *yaml.Node, l location) bool {
+// hasVisibleLeaf reports whether some leaf of a value stays visible.
+func (r *textMasker) hasVisibleLeaf(n *yaml.Node, l valueLocation) bool {
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if r.keeps(n.Content[i+1], l.child(n.Content[i].Value, plainNode(n, 2).(map[string]any))) {
+			if r.hasVisibleLeaf(n.Content[i+1], l.child(n.Content[i].Value, nodeValue(n, 2).(map[string]any))) {
 				return true
 			}
 		}
 		return false
 	case yaml.SequenceNode:
-		return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return r.keeps(c, l) })
+		return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return r.hasVisibleLeaf(c, l) })
 	}
-	return n.Value != "" && n.Tag != "!!null" && !l.isSecretScalar(typed(n))
+	return n.Value != "" && n.Tag != "!!null" && !l.isSecretScalar(typedScalar(n))
 }
 
-// plainNode returns a node as a plain value, down to a number of levels.
-func plainNode(n *yaml.Node, levels int) any {
+// nodeValue returns a node as a plain value, down to a number of levels.
+func nodeValue(n *yaml.Node, levels int) any {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -202,21 +203,21 @@ func plainNode(n *yaml.Node, levels int) any {
 	case yaml.MappingNode:
 		out := map[string]any{}
 		for i := 0; i+1 < len(n.Content) && levels > 0; i += 2 {
-			out[n.Content[i].Value] = plainNode(n.Content[i+1], levels-1)
+			out[n.Content[i].Value] = nodeValue(n.Content[i+1], levels-1)
 		}
 		return out
 	case yaml.SequenceNode:
 		out := []any{}
 		for i := 0; i < len(n.Content) && levels > 0; i++ {
-			out = append(out, plainNode(n.Content[i], levels-1))
+			out = append(out, nodeValue(n.Content[i], levels-1))
 		}
 		return out
 	}
 	return n.Value
 }
 
-// typed returns a scalar with the type that matters for masking.
-func typed(n *yaml.Node) any {
+// typedScalar returns a scalar with the type that matters for masking.
+func typedScalar(n *yaml.Node) any {
 	switch n.Tag {
 	case "!!bool":
 		return n.Value == "true"
@@ -228,70 +229,70 @@ func typed(n *yaml.Node) any {
 	return n.Value
 }
 
-func (r *reader) scalar(n *yaml.Node, l location, afterFlag bool) {
+func (r *textMasker) walkScalar(n *yaml.Node, l valueLocation, afterFlag bool) {
 	var v any = n.Value
-	if n.Value == "" || n.Tag == "!!null" || n.Tag == "!!bool" || isMask(v) || variable.MatchString(n.Value) {
+	if n.Value == "" || n.Tag == "!!null" || n.Tag == "!!bool" || isMask(v) || variablePattern.MatchString(n.Value) {
 		return
 	}
-	if l.named || afterFlag || l.isSecretScalar(typed(n)) && !isPath(l.last(), n.Value) {
-		r.hide(n)
+	if l.isNamedSecret || afterFlag || l.isSecretScalar(typedScalar(n)) && !isPath(l.lastKey(), n.Value) {
+		r.hideNode(n)
 		return
 	}
 	if inner := r.masking.Text(n.Value); inner != n.Value {
-		r.replace(n, inner)
+		r.replaceNode(n, inner)
 	}
 }
 
-// replace replaces a value by a text in the same YAML style.
-func (r *reader) replace(n *yaml.Node, inner string) {
-	begin, end := r.place(n)
+// replaceNode replaces a value by a text in the same YAML style.
+func (r *textMasker) replaceNode(n *yaml.Node, inner string) {
+	begin, end := r.valueRange(n)
 	raw := r.text[begin:end]
 	switch {
 	case raw == n.Value:
-		r.found = append(r.found, span{begin, end, inner})
+		r.replacements = append(r.replacements, replacement{begin, end, inner})
 	case n.Style&yaml.DoubleQuotedStyle != 0:
 		var out strings.Builder
 		e := json.NewEncoder(&out)
 		e.SetEscapeHTML(false)
 		_ = e.Encode(inner) // cannot fail for a string
-		r.found = append(r.found, span{begin, end, strings.TrimSuffix(out.String(), "\n")})
+		r.replacements = append(r.replacements, replacement{begin, end, strings.TrimSuffix(out.String(), "\n")})
 	case n.Style&yaml.SingleQuotedStyle != 0 && !strings.Contains(inner, "\n"):
-		r.found = append(r.found, span{begin, end, "'" + strings.ReplaceAll(inner, "'", "''") + "'"})
+		r.replacements = append(r.replacements, replacement{begin, end, "'" + strings.ReplaceAll(inner, "'", "''") + "'"})
 	case n.Style&yaml.LiteralStyle != 0 && strings.Contains(raw, "\n"):
 		head, body, _ := strings.Cut(raw, "\n")
 		body = strings.TrimLeft(body, "\n")
 		indent := "\n" + body[:len(body)-len(strings.TrimLeft(body, " "))]
-		r.found = append(r.found, span{begin, end, head + indent + strings.ReplaceAll(strings.TrimRight(inner, "\n"), "\n", indent)})
+		r.replacements = append(r.replacements, replacement{begin, end, head + indent + strings.ReplaceAll(strings.TrimRight(inner, "\n"), "\n", indent)})
 	default:
-		r.hide(n)
+		r.hideNode(n)
 	}
 }
 
-func (r *reader) hide(n *yaml.Node) {
-	begin, end := r.place(n)
+func (r *textMasker) hideNode(n *yaml.Node) {
+	begin, end := r.valueRange(n)
 	var v any = n.Value
-	mask := r.masking.mask(v)
+	mask := r.masking.replacementFor(v)
 	if n.Kind != yaml.ScalarNode {
-		mask = r.masking.mask(r.text[begin:end])
+		mask = r.masking.replacementFor(r.text[begin:end])
 	}
 	if begin < len(r.text) && n.Kind == yaml.ScalarNode && strings.IndexByte(`"'`, r.text[begin]) >= 0 {
 		mask = r.text[begin:begin+1] + mask + r.text[begin:begin+1]
 	}
-	r.found = append(r.found, span{begin, end, mask})
+	r.replacements = append(r.replacements, replacement{begin, end, mask})
 }
 
-// place returns the start and end of a value. An uncertain end is the start of the next value.
-func (r *reader) place(n *yaml.Node) (int, int) {
-	begin := r.offset(n)
+// valueRange returns the start and end of a value. An uncertain end is the start of the next value.
+func (r *textMasker) valueRange(n *yaml.Node) (int, int) {
+	begin := r.nodeOffset(n)
 	rest := r.text[begin:]
 	switch {
 	case rest == "":
-		r.lost = true
+		r.isPositionLost = true
 		return begin, begin
 	case n.Kind == yaml.ScalarNode && n.Style&yaml.DoubleQuotedStyle != 0 && rest[0] == '"',
 		n.Kind == yaml.ScalarNode && n.Style&yaml.SingleQuotedStyle != 0 && rest[0] == '\'',
 		n.Kind != yaml.ScalarNode && n.Style&yaml.FlowStyle != 0 && (rest[0] == '{' || rest[0] == '['):
-		return begin, begin + valueEnd(rest)
+		return begin, begin + valueLength(rest)
 	case n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 && strings.HasPrefix(rest, n.Value):
 		return begin, begin + len(n.Value)
 	}
@@ -301,20 +302,20 @@ func (r *reader) place(n *yaml.Node) (int, int) {
 	}
 	end := len(r.text)
 	if i := slices.Index(r.nodes, last); i >= 0 && i+1 < len(r.nodes) {
-		end = r.offset(r.nodes[i+1])
+		end = r.nodeOffset(r.nodes[i+1])
 	}
 	if end < begin {
-		r.lost = true
+		r.isPositionLost = true
 		return begin, begin
 	}
 	kept := strings.TrimRight(strings.TrimRight(r.text[begin:end], " \t\r\n"), "-")
 	return begin, begin + len(strings.TrimRight(kept, " \t\r\n"))
 }
 
-// offset returns the start of a node; YAML counts lines and characters.
-func (r *reader) offset(n *yaml.Node) int {
+// nodeOffset returns the start of a node; YAML counts lines and characters.
+func (r *textMasker) nodeOffset(n *yaml.Node) int {
 	if n.Line < 1 || n.Line > len(r.lines) {
-		r.lost = true
+		r.isPositionLost = true
 		return len(r.text)
 	}
 	at := r.lines[n.Line-1]
@@ -325,9 +326,9 @@ func (r *reader) offset(n *yaml.Node) int {
 	return at
 }
 
-// result returns the text with all replacements; of nested parts the outer one counts.
-func (r *reader) result() string {
-	slices.SortStableFunc(r.found, func(a, b span) int {
+// replacedText returns the text with all replacements; of nested parts the outer one counts.
+func (r *textMasker) replacedText() string {
+	slices.SortStableFunc(r.replacements, func(a, b replacement) int {
 		if a.begin != b.begin {
 			return a.begin - b.begin
 		}
@@ -335,7 +336,7 @@ func (r *reader) result() string {
 	})
 	var out strings.Builder
 	at := 0
-	for _, p := range r.found {
+	for _, p := range r.replacements {
 		if p.begin < at {
 			if p.end > at {
 				at = p.end
@@ -350,9 +351,9 @@ func (r *reader) result() string {
 	return out.String()
 }
 
-// valueEnd returns the length of the quoted text, list or object at the start of a text. Without a
-// closing quote or bracket it is the whole text.
-func valueEnd(s string) int {
+// valueLength returns the length of the quoted text, list or object at the start of a text. Without
+// a closing quote or bracket it is the whole text.
+func valueLength(s string) int {
 	depth, slashes := 0, 0
 	quote, quoteSlashes := byte(0), 0
 	for i := range len(s) {

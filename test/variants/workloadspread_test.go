@@ -13,11 +13,12 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// TestSpread: all workload in considered namespaces tolerates lost nodes only briefly, and is
-// spread. This includes the workload of Etcds, which only the resource manager's webhook sees.
-func TestSpread(t *testing.T) {
-	here(t)
-	available := shootPlane(t, shootAvailable).namespace
+// TestWorkloadIsSpread: all workload in considered namespaces tolerates lost nodes only briefly,
+// and is spread. This includes the workload of Etcds, which only the resource manager's webhook
+// sees.
+func TestWorkloadIsSpread(t *testing.T) {
+	skipIfNotRunning(t)
+	available := connectShoot(t, shootHighlyAvailable).namespace
 	for _, cluster := range []string{runtimeCluster, seedCluster} {
 		client, err := localClient(cluster)
 		require.NoError(t, err)

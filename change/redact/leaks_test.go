@@ -15,11 +15,11 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestTextsThatOnceLeaked uses testdata/masking, written by somebody who tried to evade the mask.
+// TestKnownTextLeaks uses testdata/masking, written by somebody who tried to evade the mask.
 // Each text and object has hunter2, hunter3 or its base64, and no output may show it. Nothing in
 // shown.yaml is hidden.
 
-func TestTextsThatOnceLeaked(t *testing.T) {
+func TestKnownTextLeaks(t *testing.T) {
 	files, err := filepath.Glob("testdata/masking/texts-*.txt")
 	require.NoError(t, err)
 	seen := 0
@@ -34,16 +34,16 @@ func TestTextsThatOnceLeaked(t *testing.T) {
 			}
 			seen++
 			t.Run(name, func(t *testing.T) {
-				require.True(t, showsHunter(text), "the text has none")
+				require.True(t, hasSecretText(text), "the text has none")
 				m := NewMasking([]byte("key"))
 				masked := m.Text(text)
-				assert.False(t, showsHunter(masked), masked)
+				assert.False(t, hasSecretText(masked), masked)
 				assert.Equal(t, masked, m.Text(masked), "what is masked stays as it is")
 				config := func(data map[string]any) map[string]any {
 					return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c"}, "data": data}
 				}
 				for _, old := range []map[string]any{nil, config(map[string]any{}), config(map[string]any{"f": "a: 1\n"})} {
-					noHunter(t, Compare(old, config(map[string]any{"f": text})))
+					requireNoSecret(t, Compare(old, config(map[string]any{"f": text})))
 				}
 			})
 		}
@@ -51,24 +51,24 @@ func TestTextsThatOnceLeaked(t *testing.T) {
 	assert.Greater(t, seen, 600)
 }
 
-func TestObjectsThatOnceLeaked(t *testing.T) {
+func TestKnownObjectLeaks(t *testing.T) {
 	for name, o := range maskingObjects(t, "objects.yaml") {
 		t.Run(name, func(t *testing.T) {
 			raw, err := json.Marshal(o)
 			require.NoError(t, err)
-			require.True(t, showsHunter(string(raw)), "the object has none")
-			noHunter(t, Compare(nil, o))
-			noHunter(t, Compare(o, nil))
+			require.True(t, hasSecretText(string(raw)), "the object has none")
+			requireNoSecret(t, Compare(nil, o))
+			requireNoSecret(t, Compare(o, nil))
 			text, err := yaml.Marshal(o)
 			require.NoError(t, err)
 			masked := Text(string(text))
-			assert.False(t, showsHunter(masked), masked)
-			assert.False(t, showsHunter(Text(string(raw))))
+			assert.False(t, hasSecretText(masked), masked)
+			assert.False(t, hasSecretText(Text(string(raw))))
 		})
 	}
 }
 
-func TestObjectsWithoutSecretsStay(t *testing.T) {
+func TestObjectsWithoutSecretsAreNotMasked(t *testing.T) {
 	for name, o := range maskingObjects(t, "shown.yaml") {
 		t.Run(name, func(t *testing.T) {
 			raw, err := json.Marshal(Compare(nil, o))
@@ -84,10 +84,12 @@ func TestReferencesAreCompared(t *testing.T) {
 		return object(t, "{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: a}, spec: {backup: {credentialsRef: {apiVersion: v1, kind: Secret, name: "+name+", namespace: c}}}}").Object
 	}
 	assert.Equal(t, []change.Field{{Path: "spec.backup.credentialsRef.name", Old: "b", New: "d"}}, Compare(seed("b"), seed("d")))
-	widgetOf := func(password string) map[string]any { return object(t, widget("{password: "+password+"}")).Object }
+	widgetOf := func(password string) map[string]any {
+		return object(t, widgetManifest("{password: "+password+"}")).Object
+	}
 	assert.Equal(t, []change.Field{{Path: "spec.password.key", Old: "k", New: "l"}}, Compare(widgetOf("{name: a, key: k}"), widgetOf("{name: a, key: l}")))
-	noHunter(t, Compare(widgetOf("{name: a, key: k}"), widgetOf("{name: hunter2}")))
-	noHunter(t, Compare(widgetOf("hunter2"), widgetOf("{name: a, key: k}")))
+	requireNoSecret(t, Compare(widgetOf("{name: a, key: k}"), widgetOf("{name: hunter2}")))
+	requireNoSecret(t, Compare(widgetOf("hunter2"), widgetOf("{name: a, key: k}")))
 }
 
 func maskingObjects(t *testing.T, file string) map[string]map[string]any {
@@ -106,15 +108,15 @@ func maskingObjects(t *testing.T, file string) map[string]map[string]any {
 	return out
 }
 
-func noHunter(t *testing.T, fields []change.Field) {
+func requireNoSecret(t *testing.T, fields []change.Field) {
 	t.Helper()
 	raw, err := json.Marshal(fields)
 	require.NoError(t, err)
-	text := string(raw) + outputs(t, fields)
-	assert.False(t, showsHunter(text), string(raw))
+	text := string(raw) + printFields(t, fields)
+	assert.False(t, hasSecretText(text), string(raw))
 }
 
-func showsHunter(text string) bool {
+func hasSecretText(text string) bool {
 	lower := strings.ToLower(text)
 	return strings.Contains(lower, "hunter") || strings.Contains(lower, "ahvudgvy") || strings.Contains(strings.ToLower(decodedParts(text)), "hunter")
 }

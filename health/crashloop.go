@@ -14,32 +14,33 @@ import (
 const ReasonCrashing = "CrashLoopBackOff"
 
 const (
-	// crashesTell is the minimum number of restarts of a crashing container. One restart may have a
-	// harmless cause: a lost leadership, a peer that did not run yet.
-	crashesTell = 2
-	// crashesForgotten is how long a container has to run until the kubelet resets its back-off
+	// minCrashRestarts is the minimum number of restarts of a crashing container. One restart may
+	// have a harmless cause: a lost leadership, a peer that did not run yet.
+	minCrashRestarts = 2
+	// crashResetTime is how long a container has to run until the kubelet resets its back-off
 	// (twice the longest one: kubernetes, pkg/kubelet: MaxContainerBackOff, client-go
 	// flowcontrol.Backoff).
-	crashesForgotten = 10 * time.Minute
+	crashResetTime = 10 * time.Minute
 )
 
-// MayBeCrashing reports whether the pods of an available Deployment are worth reading. Containers
+// CanBeCrashing reports whether the pods of an available Deployment are worth reading. Containers
 // without a readiness probe are ready while they run, so a crashing one looks healthy in between.
 // Such a Deployment became available recently or has an unavailable pod. Only its pods tell whether
 // it crashes, see WithPods and At.
-func MayBeCrashing(obj *unstructured.Unstructured, now time.Time) bool {
+func CanBeCrashing(obj *unstructured.Unstructured, now time.Time) bool {
 	if !isDeployment(obj) {
 		return false
 	}
-	if rolling, _ := IsDeploymentProgressing(obj); rolling || number(obj, "status", "unavailableReplicas") > 0 {
+	if rolling, _ := IsDeploymentProgressing(obj); rolling || intOrZero(obj, "status", "unavailableReplicas") > 0 {
 		return true
 	}
 	c, ok := conditionOf(obj, "Available")
-	return ok && now.Sub(c.transition) < crashesForgotten
+	return ok && now.Sub(c.transition) < crashResetTime
 }
 
-// LastChange returns the last update or transition of any condition of an object, or the zero time.
-func LastChange(obj *unstructured.Unstructured) time.Time {
+// LastConditionChange returns the last update or transition of any condition of an object, or the
+// zero time.
+func LastConditionChange(obj *unstructured.Unstructured) time.Time {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	var last time.Time
 	for _, c := range conditions {
@@ -54,14 +55,14 @@ func LastChange(obj *unstructured.Unstructured) time.Time {
 	return last
 }
 
-// crashing is the failure of a Deployment with a repeatedly crashing container. The container may
-// run at the moment, and other pods may serve, such as those of the previous revision. The failure
-// ends when the container has run for twice as long as before its last crash.
-func crashing(obj *unstructured.Unstructured, in inputs) *Failure {
-	if !in.havePods || in.now.IsZero() {
+// crashFailure is the failure of a Deployment with a repeatedly crashing container. The container
+// may run at the moment, and other pods may serve, such as those of the previous revision. The
+// failure ends when the container has run for twice as long as before its last crash.
+func crashFailure(obj *unstructured.Unstructured, in inputs) *Failure {
+	if !in.hasPods || in.now.IsZero() {
 		return nil
 	}
-	for _, pod := range selectPods(obj, in.around.Pods) {
+	for _, pod := range selectPods(obj, in.related.Pods) {
 		if pod.DeletionTimestamp != nil || isPodTerminal(pod) {
 			continue
 		}
@@ -69,12 +70,12 @@ func crashing(obj *unstructured.Unstructured, in inputs) *Failure {
 		statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 		for i := range statuses {
 			c := &statuses[i]
-			if !keepsEnding(c, in.now) {
+			if !isCrashLooping(c, in.now) {
 				continue
 			}
 			f := failf("a container ends again and again")
 			if c.State.Running != nil { // for a waiting container, the cause has the message
-				f.Message = fmt.Sprintf("%s: container %q runs, but ends again and again: %d restart(s), last %s", podName(pod.Name), c.Name, c.RestartCount, ended(&pod, c.Name, c.LastTerminationState.Terminated))
+				f.Message = fmt.Sprintf("%s: container %q runs, but ends again and again: %d restart(s), last %s", podName(pod.Name), c.Name, c.RestartCount, describeTermination(&pod, c.Name, c.LastTerminationState.Terminated))
 			}
 			f.Reason = ReasonCrashing
 			return f
@@ -83,10 +84,10 @@ func crashing(obj *unstructured.Unstructured, in inputs) *Failure {
 	return nil
 }
 
-// keepsEnding reports whether a container crashes repeatedly.
-func keepsEnding(c *corev1.ContainerStatus, now time.Time) bool {
+// isCrashLooping reports whether a container crashes repeatedly.
+func isCrashLooping(c *corev1.ContainerStatus, now time.Time) bool {
 	last := c.LastTerminationState.Terminated
-	if last == nil || c.RestartCount < crashesTell {
+	if last == nil || c.RestartCount < minCrashRestarts {
 		return false
 	}
 	switch {
@@ -98,7 +99,7 @@ func keepsEnding(c *corev1.ContainerStatus, now time.Time) bool {
 		// RestartCount covers the whole life of the pod. A container that ran for long may end
 		// once, for example because its node restarted.
 		ran := last.FinishedAt.Sub(last.StartedAt.Time)
-		return ran < crashesForgotten && now.Sub(c.State.Running.StartedAt.Time) < min(2*ran, crashesForgotten)
+		return ran < crashResetTime && now.Sub(c.State.Running.StartedAt.Time) < min(2*ran, crashResetTime)
 	}
 	return false
 }

@@ -4,25 +4,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// others judges a kind without a rule of Gardener, see JudgeAllKinds. It is unhealthy if it cannot
-// recover without a change, and progressing until it is ready. Where kstatus only reads conditions
-// that the kind does not have, the kind's own fields are read.
-func others(obj *unstructured.Unstructured, in inputs) (failure *Failure, progressing bool, message string) {
+// judgeOtherKind judges a kind without a rule of Gardener, see JudgeAllKinds. It is unhealthy if it
+// cannot recover without a change, and progressing until it is ready. Where kstatus only reads
+// conditions that the kind does not have, the kind's own fields are read.
+func judgeOtherKind(obj *unstructured.Unstructured, in inputs) (failure *Failure, progressing bool, message string) {
 	if obj.GetDeletionTimestamp() != nil {
 		return nil, true, deletionMessage(obj)
 	}
 	gk := obj.GroupVersionKind().GroupKind()
 	switch gk.Group + "/" + gk.Kind {
 	case "/PersistentVolumeClaim":
-		return claimState(obj)
+		return judgeClaim(obj)
 	case "/PersistentVolume":
-		if text(obj, "status", "phase") == "Failed" {
-			return failf("the volume could not be reclaimed: %s", text(obj, "status", "message")), false, ""
+		if stringAt(obj, "status", "phase") == "Failed" {
+			return failf("the volume could not be reclaimed: %s", stringAt(obj, "status", "message")), false, ""
 		}
 	case "autoscaling/HorizontalPodAutoscaler":
-		return autoscalerState(obj)
+		return judgeAutoscaler(obj)
 	}
-	switch status, message := kstatusAt(obj, in.now); status {
+	switch status, message := kstatusWithTime(obj, in.now); status {
 	case StatusFailed:
 		return failf("%s", message), false, ""
 	case StatusInProgress:
@@ -31,16 +31,16 @@ func others(obj *unstructured.Unstructured, in inputs) (failure *Failure, progre
 	return nil, false, ""
 }
 
-// claimState judges a PersistentVolumeClaim. A claim that waits for its first consumer is healthy:
+// judgeClaim judges a PersistentVolumeClaim. A claim that waits for its first consumer is healthy:
 // the volume comes with the first pod, if any. Such a claim has a class but no provisioner yet.
-func claimState(obj *unstructured.Unstructured) (failure *Failure, progressing bool, message string) {
-	switch text(obj, "status", "phase") {
+func judgeClaim(obj *unstructured.Unstructured) (failure *Failure, progressing bool, message string) {
+	switch stringAt(obj, "status", "phase") {
 	case "Bound":
 		return nil, false, ""
 	case "Lost":
-		return failf("the claim has lost its volume %q", text(obj, "spec", "volumeName")), false, ""
+		return failf("the claim has lost its volume %q", stringAt(obj, "spec", "volumeName")), false, ""
 	}
-	if waitsForConsumer(obj.GetAnnotations(), text(obj, "spec", "storageClassName"), text(obj, "spec", "volumeName")) {
+	if waitsForConsumer(obj.GetAnnotations(), stringAt(obj, "spec", "storageClassName"), stringAt(obj, "spec", "volumeName")) {
 		return nil, false, "PersistentVolumeClaim waits for its first consumer"
 	}
 	return nil, true, "the claim is not bound to a volume yet"
@@ -55,9 +55,9 @@ func waitsForConsumer(annotations map[string]string, class, volume string) bool 
 	return class != "" && volume == ""
 }
 
-// autoscalerState reports why an autoscaler cannot scale, but as healthy. Metrics may be missing,
+// judgeAutoscaler reports why an autoscaler cannot scale, but as healthy. Metrics may be missing,
 // and the scaled object is judged by itself. Nothing should wait for it.
-func autoscalerState(obj *unstructured.Unstructured) (failure *Failure, progressing bool, message string) {
+func judgeAutoscaler(obj *unstructured.Unstructured) (failure *Failure, progressing bool, message string) {
 	conditions, err := autoscalerConditions(obj)
 	if err != nil {
 		return nil, false, ""
@@ -82,7 +82,7 @@ func deletionMessage(obj *unstructured.Unstructured) string {
 		}
 	}
 	if finalizers := obj.GetFinalizers(); len(finalizers) > 0 {
-		return "it is being deleted and waits for " + quoted(finalizers)
+		return "it is being deleted and waits for " + quoteAll(finalizers)
 	}
 	return "it is being deleted"
 }

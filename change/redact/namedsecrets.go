@@ -10,10 +10,10 @@ import (
 // In unparsable text, one pass finds secret names by their stems; textvalues.go finds the ends of
 // their values.
 
-// named masks the values of secret names in a text that is neither JSON nor YAML. It masks all of
-// the text if a value is in the following lines.
-func (m Masking) named(s string) string {
-	s = m.headings(s)
+// maskNamedValues masks the values of secret names in a text that is neither JSON nor YAML. It
+// masks all of the text if a value is in the following lines.
+func (m Masking) maskNamedValues(s string) string {
+	s = m.maskHeadings(s)
 	var out strings.Builder
 	at := 0
 	for from := 0; ; {
@@ -25,20 +25,20 @@ func (m Masking) named(s string) string {
 		if !secretwords.IsSecret(s[begin:end]) {
 			continue
 		}
-		v := valueAfter(s, begin, end)
+		v := findNamedValue(s, begin, end)
 		switch {
-		case v.everything:
-			return m.mask(s)
+		case v.isUnbounded:
+			return m.replacementFor(s)
 		case v.end <= v.begin:
 			from = max(end, v.begin)
 			continue
 		}
 		value := s[v.begin:v.end]
-		if masked := maskAt(s[v.begin:]); masked > 0 {
+		if masked := maskLength(s[v.begin:]); masked > 0 {
 			from = v.begin + masked
 			continue
 		}
-		if plain := strings.Trim(value, quotes+"\\ "); plain == "" || v.harmless(s[begin:end], value) {
+		if plain := strings.Trim(value, quotes+"\\ "); plain == "" || v.isHarmless(s[begin:end], value) {
 			from = v.begin
 			continue
 		}
@@ -47,7 +47,7 @@ func (m Masking) named(s string) string {
 			v.begin, v.end = v.begin+1, v.end-1 // keep the quotes
 		}
 		out.WriteString(s[at:v.begin])
-		out.WriteString(m.mask(strings.Trim(s[v.begin:v.end], `\"'`)))
+		out.WriteString(m.replacementFor(strings.Trim(s[v.begin:v.end], `\"'`)))
 		at = v.end
 	}
 	if at == 0 {
@@ -57,8 +57,8 @@ func (m Masking) named(s string) string {
 	return out.String()
 }
 
-// maskAt returns the length of the mask at the start of a value.
-func maskAt(value string) int {
+// maskLength returns the length of the mask at the start of a value.
+func maskLength(value string) int {
 	value, skipped := strings.TrimLeft(value, `\"'`), len(value)-len(strings.TrimLeft(value, `\"'`))
 	for _, n := range []int{len(Mask), len(Mask) + 1 + hashLength} {
 		if len(value) >= n && isMask(value[:n]) {
@@ -68,12 +68,12 @@ func maskAt(value string) int {
 	return 0
 }
 
-// heading matches a name alone on its line. Its value is in the following lines, indented or as
-// list items.
-var heading = regexp.MustCompile(`^([ \t]*(?:- +)*)["']?([A-Za-z][A-Za-z0-9_. -]*)["']?[ \t]*[:=][ \t]*(?:[|>][-+0-9]*[ \t]*)?\r?$`)
+// headingPattern matches a name alone on its line. Its value is in the following lines, indented or
+// as list items.
+var headingPattern = regexp.MustCompile(`^([ \t]*(?:- +)*)["']?([A-Za-z][A-Za-z0-9_. -]*)["']?[ \t]*[:=][ \t]*(?:[|>][-+0-9]*[ \t]*)?\r?$`)
 
-// headings masks the lines below a secret name alone on its line.
-func (m Masking) headings(s string) string {
+// maskHeadings masks the lines below a secret name alone on its line.
+func (m Masking) maskHeadings(s string) string {
 	if !strings.Contains(s, "\n") {
 		return s
 	}
@@ -88,24 +88,24 @@ func (m Masking) headings(s string) string {
 		if _, _, ok := secretwords.NextStem(line, 0); !ok {
 			continue
 		}
-		g := heading.FindStringSubmatch(lines[i])
+		g := headingPattern.FindStringSubmatch(lines[i])
 		if g == nil || !secretwords.IsSecret(g[2]) {
 			continue
 		}
 		end := i + 1
-		for end < len(lines) && belongs(lines[end], len(g[1])) {
+		for end < len(lines) && isBelowHeading(lines[end], len(g[1])) {
 			end++
 		}
 		if hidden := strings.Join(lines[i+1:end], "\n"); strings.TrimSpace(hidden) != "" && !isMask(strings.TrimSpace(hidden)) {
-			out = append(out, strings.Repeat(" ", len(g[1])+2)+m.mask(hidden))
+			out = append(out, strings.Repeat(" ", len(g[1])+2)+m.replacementFor(hidden))
 			i = end - 1
 		}
 	}
 	return strings.Join(out, "\n")
 }
 
-// belongs reports whether a line is part of the value of a name with this indent.
-func belongs(line string, indent int) bool {
+// isBelowHeading reports whether a line is part of the value of a name with this indent.
+func isBelowHeading(line string, indent int) bool {
 	text := strings.TrimLeft(line, " \t")
 	depth := len(line) - len(text)
 	return strings.TrimSpace(text) == "" || depth > indent || depth == indent && strings.HasPrefix(text, "- ")

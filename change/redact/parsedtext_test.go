@@ -61,8 +61,8 @@ func TestSecretsInTexts(t *testing.T) {
 			assert.NotContains(t, got, "hunter2")
 			assert.Contains(t, got, c.visible)
 			assert.Equal(t, got, NewMasking([]byte("key")).Text(got), "what is masked stays as it is")
-			before := object(t, widget("{}")).Object
-			after := object(t, widget("{}")).Object
+			before := object(t, widgetManifest("{}")).Object
+			after := object(t, widgetManifest("{}")).Object
 			after["spec"] = map[string]any{"config": c.text}
 			raw, err := json.Marshal(Compare(before, after))
 			require.NoError(t, err)
@@ -72,8 +72,8 @@ func TestSecretsInTexts(t *testing.T) {
 	assert.NotContains(t, Text("id AKIAIOSFODNN7EXAMPLE used"), "AKIA")
 }
 
-// TestHiddenInPlace checks that the rest of a text does not change: it is compared by line.
-func TestHiddenInPlace(t *testing.T) {
+// TestMaskingKeepsLines checks that the rest of a text does not change: it is compared by line.
+func TestMaskingKeepsLines(t *testing.T) {
 	text := "# top\na: 1   # one\npassword:\n  value: v # two\n  list:\n  - a\nb: {password: [x, y], c: 'd'}\nimage: r/p:1\n"
 	assert.Equal(t, "# top\na: 1   # one\npassword:\n  (hidden)\nb: {password: (hidden), c: 'd'}\nimage: r/p:1\n", Text(text))
 }
@@ -91,7 +91,7 @@ func TestSecretsBelowNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, before := range []string{"{}", `{password: a, passwords: [b], credentials: {x: [c]}, helm: {values: {secret: a, secrets: {a: b}}}}`} {
-				raw, err := json.Marshal(Compare(object(t, widget(before)).Object, object(t, widget(c.value)).Object))
+				raw, err := json.Marshal(Compare(object(t, widgetManifest(before)).Object, object(t, widgetManifest(c.value)).Object))
 				require.NoError(t, err)
 				assert.NotContains(t, string(raw), "hunter2")
 				assert.Contains(t, string(raw), c.visible)
@@ -100,7 +100,7 @@ func TestSecretsBelowNames(t *testing.T) {
 	}
 }
 
-func TestReferencesToSecretsStay(t *testing.T) {
+func TestSecretReferencesAreNotMasked(t *testing.T) {
 	for _, value := range []string{
 		`{secretRef: {name: shown}}`, `{secret: {secretName: shown, items: [{key: a, path: b}], defaultMode: 420}}`, `{secrets: [{name: shown}]}`,
 		`{imagePullSecrets: [shown]}`, `{password: {secretKeyRef: {name: shown, key: a}}}`, `{password: {valueFrom: {secretKeyRef: {name: shown}}}}`,
@@ -109,11 +109,11 @@ func TestReferencesToSecretsStay(t *testing.T) {
 		`{autoRotation: {credentials: {sshKeypair: {rotationPeriod: shown}, etcdEncryptionKey: {rotationPeriod: 168h}}}}`,
 		`{args: [-port, -p8080:80, -u, "1000:1000", -profile, shown]}`, `{secretName: shown, keySize: 3, passthrough: true, bypass: x}`,
 	} {
-		raw, err := json.Marshal(Compare(object(t, widget("{}")).Object, object(t, widget(value)).Object))
+		raw, err := json.Marshal(Compare(object(t, widgetManifest("{}")).Object, object(t, widgetManifest(value)).Object))
 		require.NoError(t, err)
 		assert.Contains(t, string(raw), "shown")
 		assert.NotContains(t, string(raw), "hidden", value)
-		spec, err := json.Marshal(object(t, widget(value)).Object["spec"])
+		spec, err := json.Marshal(object(t, widgetManifest(value)).Object["spec"])
 		require.NoError(t, err)
 		assert.Equal(t, string(spec), Text(string(spec)))
 	}
@@ -126,14 +126,14 @@ func TestReferencesToSecretsStay(t *testing.T) {
 func TestValueEnd(t *testing.T) {
 	for text, want := range map[string]string{`[1], 2`: `[1]`, `{"a": "}"} x`: `{"a": "}"}`, `"a\"b" c`: `"a\"b"`, `'a''b' c`: `'a''b'`,
 		`[\"]\"] x`: `[\"]\"]`, `{"a`: `{"a`, `[[1],{2}]x`: `[[1],{2}]`} {
-		assert.Equal(t, want, text[:valueEnd(text)])
+		assert.Equal(t, want, text[:valueLength(text)])
 	}
 }
 
-// TestTimesAreNoSecrets: a controller may be named token.
-func TestTimesAreNoSecrets(t *testing.T) {
+// TestDurationsAreNotSecrets: a controller may be named token.
+func TestDurationsAreNotSecrets(t *testing.T) {
 	for _, key := range []string{"syncPeriod", "rotationPeriod", "expirationSeconds", "interval"} {
-		assert.Equal(t, secretwords.NotSecret, below(secretwords.MaybeSecret, key, "token", false), key)
+		assert.Equal(t, secretwords.NotSecret, childSecrecy(secretwords.MaybeSecret, key, "token", false), key)
 	}
-	assert.NotEqual(t, secretwords.NotSecret, below(secretwords.MaybeSecret, "value", "token", false))
+	assert.NotEqual(t, secretwords.NotSecret, childSecrecy(secretwords.MaybeSecret, "value", "token", false))
 }

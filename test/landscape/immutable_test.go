@@ -7,24 +7,24 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// testForbiddenChange: an immutable field and its derived objects are not changed. The rest is
+// testImmutableField: an immutable field and its derived objects are not changed. The rest is
 // applied, and the landscape converges when the change is reverted.
-func testForbiddenChange(t *testing.T, s *stage) {
-	before := s.world()
-	undo := s.change("projects/local/shoot.yaml", "services: 100.72.0.0/13", "services: 100.80.0.0/13")
+func testImmutableField(t *testing.T, s *testStage) {
+	before := s.snapshot()
+	undo := s.editWithUndo("projects/local/shoot.yaml", "services: 100.72.0.0/13", "services: 100.80.0.0/13")
 	dry := s.cli("apply", s.dir, "--dry-run")
 	assert.Equal(t, 1, dry.run(t))
 	assert.Contains(t, dry.stdout.String(), "Shoot garden-local/local: ")
 	assert.Contains(t, dry.stdout.String(), "spec.networking.services")
 
-	problems, _, _ := s.failing()
+	problems, _, _ := s.applyExpectingError()
 	all := strings.Join(problems, "\n")
 	assert.Contains(t, all, "Shoot garden-local/local: ")
 	assert.Contains(t, all, "spec.networking.services")
 	assert.Contains(t, all, "shoot garden-local/local: not reconciled, because what Git declares for it could not be applied")
-	assert.Empty(t, before.but(s.world()), "nothing was written for it")
+	assert.Empty(t, before.without(s.snapshot()), "nothing was written for it")
 	undo()
 	report, c := s.mustApply()
 	assert.Empty(t, report.Held)
-	assert.Empty(t, c.written())
+	assert.Empty(t, c.writtenObjects())
 }

@@ -12,10 +12,10 @@ import (
 )
 
 func init() {
-	*redact.Outputs = func(t testing.TB, fields []change.Field) string {
+	*redact.PrintFields = func(t testing.TB, fields []change.Field) string {
 		t.Helper()
 		p := change.Plan{Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "n", Name: "s"}, Fields: fields}}}
-		p.Sort()
+		p.SortAndCount()
 		var b strings.Builder
 		for _, format := range []string{plan.FormatText, plan.FormatMarkdown, plan.FormatJSON, plan.FormatHTML} {
 			require.NoError(t, plan.Print(&b, p, format, false))

@@ -32,8 +32,8 @@ import (
 // durations, and whether empty equals absent. Defaults are also listed by type (defaults.go), and
 // hold wherever a type is used.
 
-// types is the scheme with the kinds of Kubernetes and Gardener.
-var types = sync.OnceValue(func() *runtime.Scheme {
+// apiScheme is the scheme with the kinds of Kubernetes and Gardener.
+var apiScheme = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		scheme.AddToScheme, apiextensionsv1.AddToScheme, corev1.AddToScheme, corev1beta1.AddToScheme, druidv1alpha1.AddToScheme, extensionsv1alpha1.AddToScheme,
@@ -56,8 +56,8 @@ type apiService struct {
 	} `json:"spec"`
 }
 
-// typeOf returns the type of a kind, or nil if it is unknown.
-func typeOf(apiVersion, kind string) reflect.Type {
+// apiTypeOf returns the type of a kind, or nil if it is unknown.
+func apiTypeOf(apiVersion, kind string) reflect.Type {
 	group := change.Ref{APIVersion: apiVersion}.Group()
 	if group == "apiregistration.k8s.io" && kind == "APIService" {
 		return reflect.TypeFor[apiService]()
@@ -66,7 +66,7 @@ func typeOf(apiVersion, kind string) reflect.Type {
 	if !found {
 		version = apiVersion
 	}
-	return types().AllKnownTypes()[schema.GroupVersionKind{Group: group, Version: version, Kind: kind}]
+	return apiScheme().AllKnownTypes()[schema.GroupVersionKind{Group: group, Version: version, Kind: kind}]
 }
 
 var (
@@ -77,14 +77,14 @@ var (
 	unmarshaler  = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// isOpaque reports whether a type decodes its own JSON: its fields do not describe that.
-func isOpaque(t reflect.Type) bool { return reflect.PointerTo(t).Implements(unmarshaler) }
+// hasOwnDecoding reports whether a type decodes its own JSON: its fields do not describe that.
+func hasOwnDecoding(t reflect.Type) bool { return reflect.PointerTo(t).Implements(unmarshaler) }
 
-// fieldsByName are the fields of struct types by their JSON names.
-var fieldsByName sync.Map // reflect.Type → map[string]reflect.Type
+// jsonFieldTypesCache are the fields of struct types by their JSON names.
+var jsonFieldTypesCache sync.Map // reflect.Type → map[string]reflect.Type
 
-func fieldsOf(t reflect.Type) map[string]reflect.Type {
-	if known, ok := fieldsByName.Load(t); ok {
+func jsonFieldTypes(t reflect.Type) map[string]reflect.Type {
+	if known, ok := jsonFieldTypesCache.Load(t); ok {
 		return known.(map[string]reflect.Type)
 	}
 	out := map[string]reflect.Type{}
@@ -93,7 +93,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" && f.Anonymous || strings.Contains(options, "inline") {
 			if inner := indirect(f.Type); inner.Kind() == reflect.Struct {
-				for k, v := range fieldsOf(inner) {
+				for k, v := range jsonFieldTypes(inner) {
 					out[k] = v
 				}
 			}
@@ -101,7 +101,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		}
 		out[name] = f.Type
 	}
-	fieldsByName.Store(t, out)
+	jsonFieldTypesCache.Store(t, out)
 	return out
 }
 
@@ -111,10 +111,10 @@ func childType(t reflect.Type, key string) reflect.Type {
 		return nil
 	}
 	switch t = indirect(t); {
-	case isOpaque(t):
+	case hasOwnDecoding(t):
 		return nil
 	case t.Kind() == reflect.Struct:
-		return fieldsOf(t)[key]
+		return jsonFieldTypes(t)[key]
 	case t.Kind() == reflect.Map:
 		return t.Elem()
 	}
@@ -126,7 +126,7 @@ func itemType(t reflect.Type) reflect.Type {
 	if t == nil {
 		return nil
 	}
-	if t = indirect(t); t.Kind() == reflect.Slice && !isOpaque(t) {
+	if t = indirect(t); t.Kind() == reflect.Slice && !hasOwnDecoding(t) {
 		return t.Elem()
 	}
 	return nil
@@ -147,7 +147,7 @@ func isZero(t reflect.Type, v any) bool {
 	}
 	switch x := v.(type) {
 	case map[string]any:
-		return len(x) == 0 && (t.Kind() == reflect.Map || t.Kind() == reflect.Struct && !isOpaque(t))
+		return len(x) == 0 && (t.Kind() == reflect.Map || t.Kind() == reflect.Struct && !hasOwnDecoding(t))
 	case []any:
 		return len(x) == 0 && t.Kind() == reflect.Slice
 	case string:
@@ -161,8 +161,8 @@ func isZero(t reflect.Type, v any) bool {
 	return false
 }
 
-// sameOfType compares two texts by their meaning as values of a type; known is false if it cannot.
-func sameOfType(t reflect.Type, a, b any) (same, known bool) {
+// equalByType compares two texts by their meaning as values of a type; known is false if it cannot.
+func equalByType(t reflect.Type, a, b any) (same, known bool) {
 	x, isText := a.(string)
 	y, isToo := b.(string)
 	switch t {
@@ -187,6 +187,6 @@ func sameOfType(t reflect.Type, a, b any) (same, known bool) {
 }
 
 // isStructure reports whether a value is a struct, which always exists, even if empty.
-func (l location) isStructure() bool {
-	return l.typ != nil && l.typ.Kind() == reflect.Struct && !isOpaque(l.typ)
+func (l valueLocation) isStructure() bool {
+	return l.goType != nil && l.goType.Kind() == reflect.Struct && !hasOwnDecoding(l.goType)
 }

@@ -16,9 +16,9 @@ type Rules interface {
 type Ruling struct {
 	// Healthy and Progressing are the answers; nil means the built-in rule of the kind decides.
 	Healthy, Progressing *bool
-	// Unreported means the object does not have a field yet that the rule reads. The object then is
-	// not healthy but progressing.
-	Unreported bool
+	// IsUnreported means the object does not have a field yet that the rule reads. The object then
+	// is not healthy but progressing.
+	IsUnreported bool
 	// Reason of a failure; empty means `<Kind>Unhealthy`. ReasonHealthCheckError makes the status
 	// Unknown.
 	Reason string
@@ -29,21 +29,21 @@ type Ruling struct {
 // WithRules gives custom rules precedence over the built-in ones; nil changes nothing.
 func WithRules(rules Rules) Option { return func(in *inputs) { in.rules = rules } }
 
-// overrule replaces the answers of the built-in rule by those of a custom rule.
-func (j *judgement) overrule(obj *unstructured.Unstructured, r Ruling) {
-	r.Message = presentable(r.Message)
+// applyRuling replaces the answers of the built-in rule by those of a custom rule.
+func (j *judgement) applyRuling(obj *unstructured.Unstructured, r Ruling) {
+	r.Message = toSafeLine(r.Message)
 	j.ground = GroundRule
 	if r.Progressing != nil {
-		j.progressing, j.progress, j.rolledOut = *r.Progressing, r.Message, false
-		j.own = true
+		j.progressing, j.progressMessage, j.isRolledOut = *r.Progressing, r.Message, false
+		j.hasOwnStatus = true
 	}
 	if r.Healthy == nil {
 		return
 	}
-	j.own, j.judged, j.failure = true, true, nil
+	j.hasOwnStatus, j.isChecked, j.failure = true, true, nil
 	if *r.Healthy {
 		if r.Message != "" {
-			j.progress, j.rolledOut = r.Message, false
+			j.progressMessage, j.isRolledOut = r.Message, false
 		}
 		return
 	}
@@ -51,5 +51,5 @@ func (j *judgement) overrule(obj *unstructured.Unstructured, r Ruling) {
 	if message == "" {
 		message = "the rule of health for " + obj.GetKind() + " says so"
 	}
-	j.failure = &Failure{Reason: r.Reason, Message: message, Waiting: r.Unreported || j.progressing}
+	j.failure = &Failure{Reason: r.Reason, Message: message, Waiting: r.IsUnreported || j.progressing}
 }
