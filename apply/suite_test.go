@@ -47,7 +47,7 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	f := &fixture{TB: t, ns: fmt.Sprintf("t%d-%d", os.Getpid(), server.count.Add(1)), e: newEngine(Options{}), other: "somebody"}
 	var cancel context.CancelFunc
 	f.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)

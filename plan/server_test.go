@@ -41,7 +41,7 @@ type server struct {
 
 func newServer(t testing.TB) server {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	c := clientrest.CopyConfig(config)
 	c.QPS, c.WarningHandler = -1, clientrest.NoWarnings{}
 	api, err := dynamic.NewForConfig(c)

@@ -18,7 +18,7 @@ import (
 // TestRestore follows a user's steps: a dry run, a restore, another one without changes, a refused
 // one, and a new backup.
 func TestRestore(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	_, kubeconfig := testServer(t)
 	dir := t.TempDir()
 	writeFile(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: lost\nspec:\n  catalogue:\n    version: "+components.Version+"\n")

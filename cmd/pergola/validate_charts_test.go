@@ -43,7 +43,7 @@ spec:
 `, r.Host()))
 	o := pergola(t, "validate", dir)
 	assert.Equal(t, 0, o.code, "%+v", o)
-	assert.Zero(t, r.Requests.Load())
+	assert.Zero(t, r.RequestCount.Load())
 	o = pergola(t, "render", dir, "--component", "extension-admission-virtual-watcher")
 	assert.NotZero(t, o.code)
 	assert.Contains(t, o.stderr, "charts/watcher:v1 cannot be pulled")

@@ -53,9 +53,9 @@ func TestMain(m *testing.M) {
 // nodes. With fast they are only API servers.
 func startClusters(t *testing.T, fast bool, names ...string) *clusterSet {
 	t.Helper()
-	root, err := testclusters.Repository()
+	root, err := testclusters.RepositoryRoot()
 	require.NoError(t, err)
-	if missing := testclusters.Missing(root, false); missing != "" {
+	if missing := testclusters.MissingRequirement(root, false); missing != "" {
 		t.Skip(missing)
 	}
 	if builtPrograms.dir == "" {

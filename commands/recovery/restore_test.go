@@ -44,7 +44,7 @@ func entryNames(a *Archive, sort Origin) []string {
 // TestRecovery loses a runtime cluster during a rotation and restores it with the same CAs, keys
 // and names. The steps build on each other.
 func TestRecovery(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	before := newSiteToLose(t)
 	uid := string(before.garden().GetUID())
 	ctx := t.Context()
@@ -165,7 +165,7 @@ func (s *site) loseGarden() {
 
 // TestRefusedRestore: conflicting objects prevent a restore and are named; then nothing is written.
 func TestRefusedRestore(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	config := apiserver.Start(t)
 	before := newSite(t, config)
 	_, err := Collect(t.Context(), Source{Landscape: before.landscape, Clusters: siteClusters(before)})

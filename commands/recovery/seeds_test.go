@@ -32,7 +32,7 @@ func seedSecret(t *testing.T, client kubernetes.Interface, namespace, name, valu
 // TestRestoreOfSeeds: the Secrets that migrate with control planes are restored to a seed. Running
 // seeds stay unchanged, and a seed that does not exist yet is reported.
 func TestRestoreOfSeeds(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	config := apiserver.Start(t)
 	before := newSite(t, config)
 	before.seeds = map[string]*rest.Config{"seed": apiserver.Start(t), "same": config}

@@ -120,7 +120,7 @@ func TestPrintOfTheLandscapeObject(t *testing.T) {
 // found in any namespace, or in garden with permissions there only. Without permissions the status
 // says so and prints the tree.
 func TestStatusFindsTheLandscapeObject(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)
 	status := func(config *rest.Config) landscape.Status {

@@ -116,7 +116,7 @@ func TestStatusOfClustersThatDoNotAnswer(t *testing.T) {
 
 // TestStatusBeforeTheFirstApply: an owner that was not applied yet is named as such.
 func TestStatusBeforeTheFirstApply(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)
 	c, err := landscape.New(l, landscape.Options{Catalogue: components.FS, Connections: landscape.Connections{Configs: map[string]*rest.Config{landscape.Runtime: server.config, landscape.Virtual: server.config, "local": server.config}}, Clock: clocktesting.NewFakeClock(noon)})

@@ -48,7 +48,7 @@ type controlPlaneTest struct {
 
 func newControlPlaneTest(t *testing.T) *controlPlaneTest {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	client, err := kubernetes.NewForConfig(sharedServer.config)
 	require.NoError(t, err)
 	p := &controlPlaneTest{T: t, namespace: fmt.Sprintf("plane-%d", sharedServer.count.Add(1)), client: client}

@@ -25,7 +25,7 @@ func (r loginRegistry) loginSecrets(t *testing.T, password string) func(string) 
 		if name == "authority" {
 			return map[string][]byte{"bundle.crt": r.CA()}, nil
 		}
-		return map[string][]byte{corev1.DockerConfigJsonKey: r.Login(t, password)}, nil
+		return map[string][]byte{corev1.DockerConfigJsonKey: r.DockerConfigJSON(t, password)}, nil
 	}
 }
 
@@ -63,17 +63,17 @@ func TestPull(t *testing.T) {
 	assert.Equal(t, first, pull(p, "@"+first, chartregistry.Password).Digest)
 
 	second := r.Push(t, "v1", chartFiles("1.0.1"))
-	asked := r.Requests.Load()
+	asked := r.RequestCount.Load()
 	assert.Equal(t, first, pull(p, ":v1", chartregistry.Password).Digest, "the answer about the tag is believed for a while")
-	assert.Equal(t, asked, r.Requests.Load())
+	assert.Equal(t, asked, r.RequestCount.Load())
 	clock.SetTime(clock.Now().Add(time.Hour))
-	r.Down.Store(true)
+	r.Unavailable.Store(true)
 	assert.Equal(t, first, pull(p, ":v1", chartregistry.Password).Digest, "nothing changes while the registry does not answer")
 	assert.Contains(t, pull(p, ":v2", chartregistry.Password).Problem, "status 503")
-	r.Down.Store(false)
+	r.Unavailable.Store(false)
 	assert.Equal(t, second, pull(p, ":v1", chartregistry.Password).Digest)
 
-	r.Down.Store(true)
+	r.Unavailable.Store(true)
 	again := &Puller{Dir: p.Dir, Clock: clock}
 	assert.Equal(t, second, pull(again, "@"+second, chartregistry.Password).Digest, "what is named by its digest is in the cache")
 	assert.Contains(t, pull(again, ":v1", chartregistry.Password).Problem, "status 503", "what a tag names is not")
@@ -110,5 +110,5 @@ func TestMissingSecrets(t *testing.T) {
 		assert.Contains(t, c.Problem, "the Secret authority has no key bundle.crt")
 	}
 	require.Len(t, all, 1)
-	assert.Zero(t, r.Requests.Load())
+	assert.Zero(t, r.RequestCount.Load())
 }

@@ -48,12 +48,12 @@ var servers struct {
 }
 
 func TestMain(m *testing.M) {
-	if !apiserver.There() {
+	if !apiserver.IsAvailable() {
 		os.Exit(m.Run())
 	}
 	// The seed needs the definition of ManagedResources: care lists them, and an unknown kind
 	// triggers a new discovery every few seconds.
-	config, end, err := apiserver.New(crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)...)
+	config, end, err := apiserver.Acquire(crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the API server of the seed:", err)
 		os.Exit(1)
@@ -114,7 +114,7 @@ type testSeed struct {
 
 func newTestSeed(t testing.TB) *testSeed {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	n := servers.count.Add(1)
 	p := &testSeed{TB: t, name: fmt.Sprintf("s%d-%d", os.Getpid()%1000, n), project: fmt.Sprintf("p%d-%d", os.Getpid()%1000, n), overlays: map[string]string{}, catalogue: catalogueFiles(), logs: &logBuffer{TB: t}}
 	var cancel context.CancelFunc

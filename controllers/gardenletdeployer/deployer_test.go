@@ -63,7 +63,7 @@ func newTestGarden(t *testing.T) *testGarden {
 	if !apierrors.IsAlreadyExists(err) {
 		require.NoError(t, err)
 	}
-	s.createSecret("login", map[string][]byte{corev1.DockerConfigJsonKey: s.registry.Login(t, chartregistry.Password)})
+	s.createSecret("login", map[string][]byte{corev1.DockerConfigJsonKey: s.registry.DockerConfigJSON(t, chartregistry.Password)})
 	s.createSecret("authority", map[string][]byte{"bundle.crt": s.registry.CA()})
 	s.deployer = &Deployer{
 		Runtime: s.runtimeConfig, Virtual: virtual, Charts: &charts.Puller{}, Clock: clock.RealClock{},
@@ -196,7 +196,7 @@ func (s *testGarden) annotate(name, operation string) {
 
 // TestInstallInRuntimeCluster installs a gardenlet in the runtime cluster until it manages itself.
 func TestInstallInRuntimeCluster(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	s := newTestGarden(t)
 	name := s.createGardenlet(nil)
 	s.reconcileAll(name)
@@ -282,7 +282,7 @@ func (s *testGarden) requireToken(token, name string) {
 // TestInstallInOtherCluster installs a gardenlet in another cluster, here the virtual garden's, and
 // covers its errors.
 func TestInstallInOtherCluster(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	s := newTestGarden(t)
 	s.pushChart("v1")
 	name := s.createGardenlet(func(spec map[string]any) { spec["kubeconfigSecretRef"] = map[string]any{"name": "target"} })
@@ -331,7 +331,7 @@ func kubeconfigOf(t *testing.T, c *rest.Config) []byte {
 
 // TestRunRetriesAfterError continues by itself after the cause of an error is fixed.
 func TestRunRetriesAfterError(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	s := newTestGarden(t)
 	s.pushChart("v1")
 	ctx, stop := context.WithCancel(t.Context())

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // needsServer skips a test if no API server is available.
 func needsServer(t *testing.T) {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 }
 
 // testCluster returns a connection; change may break it.

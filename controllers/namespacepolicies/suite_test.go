@@ -50,7 +50,7 @@ type testCluster struct {
 
 func newTestCluster(t testing.TB) *testCluster {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	s := &testCluster{TB: t, id: fmt.Sprintf("n%d", server.count.Add(1))}
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)

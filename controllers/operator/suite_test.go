@@ -85,7 +85,7 @@ func (b *syncBuffer) String() string {
 
 func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, landscapev1alpha1.AddToScheme(scheme))

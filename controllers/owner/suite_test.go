@@ -60,9 +60,9 @@ var shootServer struct {
 
 func shootAPI(t testing.TB) *rest.Config {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	shootServer.once.Do(func() {
-		shootServer.config, shootServer.end, shootServer.err = apiserver.New()
+		shootServer.config, shootServer.end, shootServer.err = apiserver.Acquire()
 	})
 	require.NoError(t, shootServer.err)
 	return shootServer.config
@@ -79,7 +79,7 @@ type testSite struct {
 
 func newSite(t testing.TB) *testSite {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	s := &testSite{TB: t, ns: fmt.Sprintf("o%d-%d", os.Getpid(), server.count.Add(1))}
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)

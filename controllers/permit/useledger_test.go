@@ -34,7 +34,7 @@ type testSeed struct {
 
 func newTestSeed(t *testing.T, name string) *testSeed {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	cluster, err := apply.NewCluster("seed", server.config, apply.ClusterOptions{Selector: "a=b"})
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)

@@ -274,7 +274,7 @@ func TestDefinitionIsMissing(t *testing.T) {
 // TestSourceDoesNotAnswer: an unreachable cluster is reported until ManagedResources are found;
 // later, it does not count as one without their definition.
 func TestSourceDoesNotAnswer(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	log, clock := &logBuffer{}, testingclock.NewFakeClock(time.Now())
 	var down atomic.Bool
 	config := rest.CopyConfig(server.config)

@@ -55,7 +55,7 @@ type testEnv struct {
 
 func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	s := &testEnv{TB: t, ns: fmt.Sprintf("rm%d-%d", os.Getpid(), server.count.Add(1))}
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithTimeout(context.Background(), 2*time.Minute)

@@ -36,7 +36,7 @@ type testGarden struct {
 
 func newTestGarden(t *testing.T) *testGarden {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	g := &testGarden{T: t}
 	g.config = apiserver.Start(t, crds.Get(gardencorev1beta1.SchemeGroupVersion.Group, "Seed"), crds.Get(seedmanagementv1alpha1.SchemeGroupVersion.Group, "Gardenlet"))
 	client, err := dynamic.NewForConfig(g.config)

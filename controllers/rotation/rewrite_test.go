@@ -38,13 +38,13 @@ type encryptingServer struct {
 
 func newEncryptingServer(t *testing.T) *encryptingServer {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	e := &encryptingServer{T: t, file: filepath.Join(t.TempDir(), "encryption.yaml")}
 	e.writeKeys("first")
 	env := &envtest.Environment{}
 	env.ControlPlane.GetAPIServer().Configure().Set("encryption-provider-config", e.file).Set("encryption-provider-config-automatic-reload", "true")
 	var err error
-	e.config, err = apiserver.Begin(env)
+	e.config, err = apiserver.StartEnvironment(env)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
 	e.etcd = env.ControlPlane.Etcd.URL.String()

@@ -15,18 +15,19 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// assets is the environment variable that names the folder of the programs.
-const assets = "KUBEBUILDER_ASSETS"
+// assetsVariable is the environment variable that names the folder of the programs.
+const assetsVariable = "KUBEBUILDER_ASSETS"
 
-// There reports whether the programs are available.
-func There() bool { return os.Getenv(assets) != "" }
+// IsAvailable reports whether the programs are available.
+func IsAvailable() bool { return os.Getenv(assetsVariable) != "" }
 
-// Begin starts the servers of an environment. They end with this process, however it ends.
-func Begin(env *envtest.Environment) (config *rest.Config, err error) {
-	if err := tie(env); err != nil {
+// StartEnvironment starts the servers of an environment. They end with this process, however it
+// ends.
+func StartEnvironment(env *envtest.Environment) (config *rest.Config, err error) {
+	if err := tieToStarter(env); err != nil {
 		return nil, err
 	}
-	mortal.Lasting(func() error {
+	mortal.RunInLastingThread(func() error {
 		var err error
 		config, err = env.Start()
 		return err
@@ -34,22 +35,22 @@ func Begin(env *envtest.Environment) (config *rest.Config, err error) {
 	return config, err
 }
 
-// Needed skips a test if the programs are not available.
-func Needed(t testing.TB) {
+// SkipIfUnavailable skips a test if the programs are not available.
+func SkipIfUnavailable(t testing.TB) {
 	t.Helper()
-	if !There() {
+	if !IsAvailable() {
 		t.Skip("KUBEBUILDER_ASSETS is not set: needs etcd and kube-apiserver (make test sets it)")
 	}
 }
 
-// New returns a server with some definitions that is used exclusively until end is called. It comes
-// from the pool of the run (command pool) if there is one.
-func New(definitions ...*apiextensionsv1.CustomResourceDefinition) (config *rest.Config, end func() error, err error) {
-	if socket := os.Getenv(Pool); socket != "" {
-		return lease(socket, definitions)
+// Acquire returns a server with some definitions that is used exclusively until end is called. It
+// comes from the pool of the run (command pool) if there is one.
+func Acquire(definitions ...*apiextensionsv1.CustomResourceDefinition) (config *rest.Config, end func() error, err error) {
+	if socket := os.Getenv(PoolVariable); socket != "" {
+		return leaseServer(socket, definitions)
 	}
 	env := &envtest.Environment{CRDs: definitions}
-	if config, err = Begin(env); err != nil {
+	if config, err = StartEnvironment(env); err != nil {
 		return nil, nil, err
 	}
 	return config, env.Stop, nil
@@ -58,10 +59,10 @@ func New(definitions ...*apiextensionsv1.CustomResourceDefinition) (config *rest
 // Main is the TestMain of a package whose tests share one server with some definitions; it returns
 // the exit code. Without programs the tests run without a server: config is not called.
 func Main(m *testing.M, config func(*rest.Config), definitions ...*apiextensionsv1.CustomResourceDefinition) int {
-	if !There() {
+	if !IsAvailable() {
 		return m.Run()
 	}
-	started, end, err := New(definitions...)
+	started, end, err := Acquire(definitions...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the API server:", err)
 		return 1
@@ -77,8 +78,8 @@ func Main(m *testing.M, config func(*rest.Config), definitions ...*apiextensions
 // Start gives one test a server of its own.
 func Start(t testing.TB, definitions ...*apiextensionsv1.CustomResourceDefinition) *rest.Config {
 	t.Helper()
-	Needed(t)
-	config, end, err := New(definitions...)
+	SkipIfUnavailable(t)
+	config, end, err := Acquire(definitions...)
 	if err != nil {
 		t.Fatal("starting the API server: ", err)
 	}

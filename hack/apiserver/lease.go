@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Pool is the environment variable that names the socket of the pool of API servers.
-const Pool = "PERGOLA_API_SERVERS"
+// PoolVariable is the environment variable that names the socket of the pool of API servers.
+const PoolVariable = "PERGOLA_API_SERVERS"
 
 // Request asks a pool for a server with some definitions. The lease lasts until the connection
 // ends.
@@ -29,17 +29,17 @@ type Answer struct {
 	Error       string `json:"error,omitempty"`
 }
 
-// leases references the connections to the pool, as Go closes unreferenced ones. A connection lasts
-// until its lease or the process ends.
-var leases struct {
+// openLeases references the connections to the pool, as Go closes unreferenced ones. A connection
+// lasts until its lease or the process ends.
+var openLeases struct {
 	sync.Mutex
 	open []net.Conn
 }
 
-func lease(socket string, definitions []*apiextensionsv1.CustomResourceDefinition) (*rest.Config, func() error, error) {
+func leaseServer(socket string, definitions []*apiextensionsv1.CustomResourceDefinition) (*rest.Config, func() error, error) {
 	connection, err := net.Dial("unix", socket)
 	if err != nil {
-		return nil, nil, fmt.Errorf("asking the pool that %s names: %w", Pool, err)
+		return nil, nil, fmt.Errorf("asking the pool that %s names: %w", PoolVariable, err)
 	}
 	var answer Answer
 	if err = json.NewEncoder(connection).Encode(Request{Definitions: definitions}); err == nil {
@@ -53,19 +53,19 @@ func lease(socket string, definitions []*apiextensionsv1.CustomResourceDefinitio
 		_ = connection.Close()
 		return nil, nil, fmt.Errorf("the pool: %s", answer.Error)
 	}
-	leases.Lock()
-	defer leases.Unlock()
-	leases.open = append(leases.open, connection)
+	openLeases.Lock()
+	defer openLeases.Unlock()
+	openLeases.open = append(openLeases.open, connection)
 	config := &rest.Config{
 		// as in envtest: no test waits for its own rate limit
 		Host: answer.Host, QPS: 1000, Burst: 2000,
 		TLSClientConfig: rest.TLSClientConfig{CAData: answer.CA, CertData: answer.Certificate, KeyData: answer.Key},
 	}
-	return config, func() error { return giveBack(connection) }, nil
+	return config, func() error { return releaseServer(connection) }, nil
 }
 
-// giveBack returns the server and waits until the pool has it.
-func giveBack(connection net.Conn) error {
+// releaseServer returns the server and waits until the pool has it.
+func releaseServer(connection net.Conn) error {
 	defer connection.Close()
 	if err := connection.(*net.UnixConn).CloseWrite(); err != nil {
 		return err

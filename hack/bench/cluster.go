@@ -15,25 +15,25 @@ type cluster struct {
 	APIServer, Etcd int // process ids
 }
 
-// part is a process of a cluster.
-type part struct {
+// clusterProcess is a process of a cluster.
+type clusterProcess struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
 }
 
-type states struct {
-	Shared   []part `json:"shared"`
+type clusterStatus struct {
+	Shared   []clusterProcess `json:"shared"`
 	Clusters []struct {
-		Name       string `json:"name"`
-		Kubeconfig string `json:"kubeconfig"`
-		Parts      []part `json:"parts"`
+		Name       string           `json:"name"`
+		Kubeconfig string           `json:"kubeconfig"`
+		Parts      []clusterProcess `json:"parts"`
 	} `json:"clusters"`
 }
 
-func (s settings) up(ctx context.Context, state string, args ...string) (states, error) {
+func (s settings) upClusters(ctx context.Context, state string, args ...string) (clusterStatus, error) {
 	cmd := exec.CommandContext(ctx, s.local, append([]string{"up", "--dir", state, "--json"}, args...)...)
 	cmd.Stderr = s.log
-	var status states
+	var status clusterStatus
 	out, err := cmd.Output()
 	if err != nil {
 		return status, fmt.Errorf("start the API server: %w", err)
@@ -47,7 +47,7 @@ func (s settings) up(ctx context.Context, state string, args ...string) (states,
 // startClusters starts whole clusters, with controllers and played nodes, and returns their
 // kubeconfigs by name.
 func (s settings) startClusters(ctx context.Context, state string, names ...string) (map[string]string, error) {
-	status, err := s.up(ctx, state, "--clusters", strings.Join(names, ","))
+	status, err := s.upClusters(ctx, state, "--clusters", strings.Join(names, ","))
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +58,9 @@ func (s settings) startClusters(ctx context.Context, state string, names ...stri
 	return out, nil
 }
 
-// start starts etcd and an API server with a state folder of their own.
-func (s settings) start(ctx context.Context, state string) (cluster, error) {
-	status, err := s.up(ctx, state, "--clusters", "bench", "--parts", "apiserver")
+// startAPIServer starts etcd and an API server with a state folder of their own.
+func (s settings) startAPIServer(ctx context.Context, state string) (cluster, error) {
+	status, err := s.upClusters(ctx, state, "--clusters", "bench", "--parts", "apiserver")
 	if err != nil {
 		return cluster{}, err
 	}
@@ -82,8 +82,8 @@ func (s settings) start(ctx context.Context, state string) (cluster, error) {
 	return cluster{}, errors.New("no cluster bench in the status of the API server")
 }
 
-// stop ends the processes and removes their data, also when the bench was interrupted.
-func (s settings) stop(state string) error {
+// cleanClusters ends the processes and removes their data, also when the bench was interrupted.
+func (s settings) cleanClusters(state string) error {
 	out, err := exec.Command(s.local, "clean", "--dir", state).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("stop the API server: %w\n%s", err, tail(string(out)))

@@ -31,9 +31,9 @@ func engineScenarios(s settings) []scenario {
 	}
 }
 
-// engine measures the resource manager, bare patches and Flux one after the other, each on its own
-// API server.
-func engine(ctx context.Context, s settings, report *Report) error {
+// measureEngine measures the resource manager, bare patches and Flux one after the other, each on
+// its own API server.
+func measureEngine(ctx context.Context, s settings, report *Report) error {
 	contenders := []struct{ name, label, controller string }{
 		{"pergola", "pergola resource-manager", s.pergola},
 		{"floor", "floor: bare patches, 16 at a time", ""},
@@ -42,11 +42,11 @@ func engine(ctx context.Context, s settings, report *Report) error {
 	samples := map[string]map[string]Sample{}
 	for _, c := range contenders {
 		if c.name == "flux" && s.flux == "" {
-			report.LeftOut = append(report.LeftOut, "Flux, there is no such program")
+			report.MissingPeers = append(report.MissingPeers, "Flux, there is no such program")
 			continue
 		}
 		var err error
-		if samples[c.name], err = s.contend(ctx, c.name, c.controller); err != nil {
+		if samples[c.name], err = s.runContender(ctx, c.name, c.controller); err != nil {
 			return err
 		}
 	}
@@ -57,18 +57,18 @@ func engine(ctx context.Context, s settings, report *Report) error {
 				row.Results = append(row.Results, Result{Name: c.label, Subject: c.name == "pergola", Sample: sample, AllSeconds: []float64{sample.Seconds}})
 			}
 		}
-		row.compare()
+		row.fillRatios()
 		report.Rows = append(report.Rows, row)
 	}
-	report.Broken = append(report.Broken, engineContracts(samples["pergola"], s.bundles)...)
+	report.BrokenContracts = append(report.BrokenContracts, engineViolations(samples["pergola"], s.bundles)...)
 	return nil
 }
 
-// contend runs one contender through all scenarios.
-func (s settings) contend(ctx context.Context, name, controller string) (samples map[string]Sample, err error) {
+// runContender runs one contender through all scenarios.
+func (s settings) runContender(ctx context.Context, name, controller string) (samples map[string]Sample, err error) {
 	state := filepath.Join(s.work, name)
-	defer func() { err = errors.Join(err, s.stop(state)) }()
-	cluster, err := s.start(ctx, state)
+	defer func() { err = errors.Join(err, s.cleanClusters(state)) }()
+	cluster, err := s.startAPIServer(ctx, state)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ func (s settings) contend(ctx context.Context, name, controller string) (samples
 	return samples, nil
 }
 
-// engineContracts checks requests, whose number does not depend on how busy the machine is.
-func engineContracts(samples map[string]Sample, bundles int) []string {
+// engineViolations checks requests, whose number does not depend on how busy the machine is.
+func engineViolations(samples map[string]Sample, bundles int) []string {
 	var broken []string
 	if n := samples["empty"].perUnit(); n > requestsOfNewBundle+0.1 {
 		broken = append(broken, fmt.Sprintf("%.1f requests for a new bundle, and there must be %d at most", n, requestsOfNewBundle))

@@ -10,20 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEngineContracts(t *testing.T) {
+func TestEngineViolations(t *testing.T) {
 	kept := map[string]Sample{
 		"empty":   {Units: 1000, Requests: map[string]int{"apply configmaps": 4000, "patch managedresources/status": 5000, "list secrets": 9}},
 		"restart": {Units: 1000, Requests: map[string]int{"list configmaps": 3}},
 		"again":   {Units: 1000},
 	}
-	assert.Empty(t, engineContracts(kept, 1000))
+	assert.Empty(t, engineViolations(kept, 1000))
 
 	broken := map[string]Sample{
 		"empty":   {Units: 1000, Requests: map[string]int{"apply configmaps": 4000, "patch managedresources/status": 6000}},
 		"restart": {Units: 1000, Requests: map[string]int{"get secrets": 1000}},
 		"again":   {Units: 1000, Requests: map[string]int{"patch managedresources/status": 1000}},
 	}
-	found := engineContracts(broken, 1000)
+	found := engineViolations(broken, 1000)
 	require.Len(t, found, 3)
 	assert.Contains(t, found[0], "10.0 requests")
 	assert.Contains(t, found[1], "1000 times get secrets")
@@ -46,13 +46,13 @@ case "$3" in pergola) s=2 ;; *) s=8 ;; esac
 echo '{"empty":{"seconds":'$s',"cpuSeconds":1,"peakBytes":1048576,"serverCPUSeconds":3,"units":10,"requests":{"apply configmaps":40}},
 "change":{"seconds":0.02,"units":2,"latency":{"median":0.02,"p95":0.03,"max":0.03,"count":2}}}'`)}
 	var report Report
-	require.NoError(t, engine(t.Context(), s, &report))
+	require.NoError(t, measureEngine(t.Context(), s, &report))
 	assert.Contains(t, log.String(), "-kubeconfig k -apiserver 8 -etcd 7")
 	require.Len(t, report.Rows, 5)
 	require.Len(t, report.Rows[0].Results, 2)
 	assert.InDelta(t, 0.25, report.Rows[0].Results[1].Ratio, 1e-9)
-	assert.Equal(t, []string{"Flux, there is no such program"}, report.LeftOut)
-	assert.Empty(t, report.Broken)
+	assert.Equal(t, []string{"Flux, there is no such program"}, report.MissingPeers)
+	assert.Empty(t, report.BrokenContracts)
 
 	var out bytes.Buffer
 	require.NoError(t, report.print(&out, "text"))
@@ -61,5 +61,5 @@ echo '{"empty":{"seconds":'$s',"cpuSeconds":1,"peakBytes":1048576,"serverCPUSeco
 	}
 
 	s.engine = program("fails", "exit 3")
-	assert.ErrorContains(t, engine(t.Context(), s, &report), "exit status 3")
+	assert.ErrorContains(t, measureEngine(t.Context(), s, &report), "exit status 3")
 }

@@ -7,16 +7,16 @@ import (
 	"path/filepath"
 )
 
-// flagPushes limits the changes of a flag.
-const flagPushes = 5
+// maxFlagPushes limits the changes of a flag.
+const maxFlagPushes = 5
 
-// garden measures the operator with a Garden that has all options on, and nothing else.
-func garden(ctx context.Context, s settings, report *Report) error {
+// measureGarden measures the operator with a Garden that has all options on, and nothing else.
+func measureGarden(ctx context.Context, s settings, report *Report) error {
 	if _, err := exec.LookPath("git"); err != nil {
-		report.LeftOut = append(report.LeftOut, "garden, there is no git")
+		report.MissingPeers = append(report.MissingPeers, "garden, there is no git")
 		return nil
 	}
-	samples, err := s.synchronise(ctx, "garden", filepath.Join(s.repository, "hack", "bench", "garden"), "-garden", "-pushes", fmt.Sprint(min(s.pushes, flagPushes)))
+	samples, err := s.runSyncBenchmark(ctx, "garden", filepath.Join(s.repository, "hack", "bench", "garden"), "-garden", "-pushes", fmt.Sprint(min(s.pushes, maxFlagPushes)))
 	if err != nil {
 		return err
 	}
@@ -26,18 +26,18 @@ func garden(ctx context.Context, s settings, report *Report) error {
 		{"flag", "push of a flag to the patch of kube-apiserver", "git fetch, render, one bare patch"},
 	} {
 		if sample, ok := samples[r.name]; ok {
-			report.Rows = append(report.Rows, beside(r.title, sample, samples, r.name+"-floor", r.floor))
+			report.Rows = append(report.Rows, operatorRow(r.title, sample, samples, r.name+"-floor", r.floor))
 		}
 	}
 	return nil
 }
 
-// beside returns a row of the operator, with its floor if it has one.
-func beside(title string, sample Sample, samples map[string]Sample, floor, name string) Row {
+// operatorRow returns a row of the operator, with its floor if it has one.
+func operatorRow(title string, sample Sample, samples map[string]Sample, floor, name string) Row {
 	row := Row{Title: title, Runs: 1, Results: []Result{{Name: "pergola operator", Subject: true, Sample: sample, AllSeconds: []float64{sample.Seconds}}}}
 	if floor, ok := samples[floor]; ok {
 		row.Results = append(row.Results, Result{Name: "floor: " + name, Sample: floor, AllSeconds: []float64{floor.Seconds}})
 	}
-	row.compare()
+	row.fillRatios()
 	return row
 }

@@ -18,13 +18,13 @@ var templateFiles embed.FS
 // Sizes of the landscape besides the number of Shoots.
 const (
 	seedCount = 20
-	stepping  = 7919 // a prime: the distance between two Shoots that change
+	shootStep = 7919 // a prime: the distance between two Shoots that change
 )
 
 func regions() []string { return []string{"ap-south", "eu-central", "eu-north", "us-east", "us-west"} }
 
-// taken are the files of landscapes/local that are used unchanged.
-func taken() []string {
+// copiedFiles are the files of landscapes/local that are used unchanged.
+func copiedFiles() []string {
 	return []string{"garden/garden.yaml", "garden/secrets.yaml", "seeds/secrets.yaml"}
 }
 
@@ -61,28 +61,28 @@ func writeLandscape(s settings, dir string) (*landscape, error) {
 		return nil, err
 	}
 	l := &landscape{dir: dir, templates: templates, Seeds: seeds(), Projects: projects(), Regions: regions()}
-	for _, name := range taken() {
+	for _, name := range copiedFiles() {
 		data, err := os.ReadFile(filepath.Join(s.repository, "landscapes", "local", filepath.FromSlash(name)))
 		if err != nil {
 			return nil, err
 		}
-		if err := l.write(name, data); err != nil {
+		if err := l.writeFile(name, data); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.fill("landscape.yaml", "landscape.yaml", l); err != nil {
+	if err := l.writeTemplate("landscape.yaml", "landscape.yaml", l); err != nil {
 		return nil, err
 	}
-	if err := l.fill("gardenconfig/cloudprofile.yaml", "cloudprofile.yaml", l); err != nil {
+	if err := l.writeTemplate("gardenconfig/cloudprofile.yaml", "cloudprofile.yaml", l); err != nil {
 		return nil, err
 	}
 	for _, seed := range l.Seeds {
-		if err := l.fill("seeds/"+seed.Name+".yaml", "seed.yaml", seed); err != nil {
+		if err := l.writeTemplate("seeds/"+seed.Name+".yaml", "seed.yaml", seed); err != nil {
 			return nil, err
 		}
 	}
 	for _, project := range l.Projects {
-		if err := l.fill("projects/"+project.Name+"/project.yaml", "project.yaml", project); err != nil {
+		if err := l.writeTemplate("projects/"+project.Name+"/project.yaml", "project.yaml", project); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func (l *landscape) writeShoots(count int) error {
 		x := newShoot(i, 0, l.Seeds, l.Projects)
 		folder := "projects/" + x.Project.Name + "/shoots"
 		file := folder + "/" + x.Name + ".yaml"
-		if err := l.fill(file, "shoot.yaml", x); err != nil {
+		if err := l.writeTemplate(file, "shoot.yaml", x); err != nil {
 			return err
 		}
 		if !known[folder] {
@@ -110,19 +110,19 @@ func (l *landscape) writeShoots(count int) error {
 // change changes a label of one Shoot, another Shoot each time.
 func (l *landscape) change() error {
 	l.changes++
-	i := l.changes * stepping % len(l.files)
-	return l.fill(l.files[i], "shoot.yaml", newShoot(i, l.changes, l.Seeds, l.Projects))
+	i := l.changes * shootStep % len(l.files)
+	return l.writeTemplate(l.files[i], "shoot.yaml", newShoot(i, l.changes, l.Seeds, l.Projects))
 }
 
-func (l *landscape) fill(name, from string, values any) error {
+func (l *landscape) writeTemplate(name, from string, values any) error {
 	var out bytes.Buffer
 	if err := l.templates.ExecuteTemplate(&out, from+".tmpl", values); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return l.write(name, out.Bytes())
+	return l.writeFile(name, out.Bytes())
 }
 
-func (l *landscape) write(name string, data []byte) error {
+func (l *landscape) writeFile(name string, data []byte) error {
 	file := filepath.Join(l.dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err

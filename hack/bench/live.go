@@ -10,15 +10,15 @@ import (
 	"slices"
 )
 
-// live measures commands for people on call, diff --live and tree, on clusters with
+// measureLive measures commands for people on call, diff --live and tree, on clusters with
 // landscapes/local.
-func live(ctx context.Context, s settings, report *Report) (err error) {
-	if s.before == "" {
-		report.LeftOut = append(report.LeftOut, "the peer of diff --live and tree, there is no earlier build")
+func measureLive(ctx context.Context, s settings, report *Report) (err error) {
+	if s.earlierBuild == "" {
+		report.MissingPeers = append(report.MissingPeers, "the peer of diff --live and tree, there is no earlier build")
 	}
 	landscape := filepath.Join(s.repository, "landscapes", "local")
 	state := filepath.Join(s.work, "live")
-	defer func() { err = errors.Join(err, s.stop(state)) }()
+	defer func() { err = errors.Join(err, s.cleanClusters(state)) }()
 	clusters, err := s.startClusters(ctx, state, "runtime", "virtual", "local")
 	if err != nil {
 		return err
@@ -39,9 +39,10 @@ func live(ctx context.Context, s settings, report *Report) (err error) {
 		{"diff --live of landscapes/local", append([]string{"diff", landscape, "--live"}, access...)},
 		{"tree of the runtime cluster", []string{"tree", "--kubeconfig", clusters["runtime"]}},
 	} {
-		cases := append([]*Case{{Name: "pergola", Subject: true, Command: append([]string{s.pergola}, question.args...)}}, s.earlier(question.args...)...)
+		cases := append([]*Case{{Name: "pergola", Subject: true, Command: append([]string{s.pergola}, question.args...)}}, s.earlierCases(question.args...)...)
 		for _, c := range cases {
-			c.Finding = true // controllers of the cluster may have changed something meanwhile
+			// controllers of the cluster may have changed something meanwhile
+			c.AllowsFindings = true
 		}
 		row, err := measure(ctx, s, question.title, s.runs, cases)
 		if err != nil {

@@ -26,13 +26,13 @@ const (
 // settings are the paths of programs and the options of the command.
 type settings struct {
 	output, only                                   string
-	repository, work, write                        string
-	pergola, before, cases, local, cue             string
+	repository, work, writeFolder                  string
+	pergola, earlierBuild, cases, local, cue       string
 	kubeconform, kubectl                           string
 	engine, flux, fluxDefinitions, profile         string
 	shoots, objects, runs, bundles, changes, drift int
-	diffed, synced, pushes                         int
-	syncer                                         string
+	diffObjects, syncShoots, pushes                int
+	syncProgram                                    string
 	fluxWait                                       bool
 	log                                            io.Writer
 }
@@ -53,17 +53,17 @@ func run(ctx context.Context) (int, error) {
 	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, why, diff, live, apply, sync, garden, engine; without it all but engine")
 	flag.StringVar(&s.repository, "repository", ".", "the root of the repository")
 	flag.StringVar(&s.pergola, "pergola", "bin/pergola", "the program that is measured")
-	flag.StringVar(&s.before, "before", "", "an earlier build of it, peer of render and why; empty leaves it out")
+	flag.StringVar(&s.earlierBuild, "before", "", "an earlier build of it, peer of render and why; empty leaves it out")
 	flag.StringVar(&s.cases, "cases", "bin/pergola-bench-cases", "the program of hack/bench/cases")
 	flag.StringVar(&s.local, "local", "bin/pergola-local", "the program of hack/local")
 	flag.StringVar(&s.cue, "cue", "", "the cue command, peer of validate; empty leaves it out")
 	flag.StringVar(&s.kubeconform, "kubeconform", "", "the kubeconform command, peer of validate; empty leaves it out")
 	flag.StringVar(&s.kubectl, "kubectl", "", "the kubectl command, peer of apply; empty leaves it out")
-	flag.StringVar(&s.write, "write", "", "write the landscape of the group validate to this folder, and measure nothing")
+	flag.StringVar(&s.writeFolder, "write", "", "write the landscape of the group validate to this folder, and measure nothing")
 	flag.IntVar(&s.shoots, "shoots", 10000, "number of Shoots to validate")
-	flag.IntVar(&s.diffed, "diff-objects", 10000, "number of objects of the landscape of the group diff")
-	flag.StringVar(&s.syncer, "sync", "", "the program of hack/bench/sync, for the groups sync and garden")
-	flag.IntVar(&s.synced, "sync-shoots", mostShoots, "number of Shoots of the landscape of the group sync")
+	flag.IntVar(&s.diffObjects, "diff-objects", 10000, "number of objects of the landscape of the group diff")
+	flag.StringVar(&s.syncProgram, "sync", "", "the program of hack/bench/sync, for the groups sync and garden")
+	flag.IntVar(&s.syncShoots, "sync-shoots", memoryLimitShoots, "number of Shoots of the landscape of the group sync")
 	flag.IntVar(&s.pushes, "pushes", 30, "pushes of the group sync, for each way to hear of them")
 	flag.IntVar(&s.objects, "objects", 500, "number of objects to apply")
 	flag.IntVar(&s.runs, "runs", 5, "runs of each case; apply, and validate with nothing known, have two less")
@@ -76,16 +76,16 @@ func run(ctx context.Context) (int, error) {
 	flag.IntVar(&s.changes, "changes", 20, "number of changes of one object in the group engine")
 	flag.IntVar(&s.drift, "drift", 100, "number of objects that drift in the group engine")
 	flag.Parse()
-	if flag.NArg() > 0 || (s.output != "text" && s.output != "json") || s.runs < 1 || s.shoots < 1 || s.bundles < 1 || s.changes < 1 || s.drift < 1 || s.synced < 1 || s.pushes < 0 {
+	if flag.NArg() > 0 || (s.output != "text" && s.output != "json") || s.runs < 1 || s.shoots < 1 || s.bundles < 1 || s.changes < 1 || s.drift < 1 || s.syncShoots < 1 || s.pushes < 0 {
 		return exitUsage, errors.New("see -help")
 	}
-	if s.write != "" {
-		if _, err := writeLandscape(s, s.write); err != nil {
+	if s.writeFolder != "" {
+		if _, err := writeLandscape(s, s.writeFolder); err != nil {
 			return exitUsage, err
 		}
 		return exitOK, nil
 	}
-	if err := s.absolute(); err != nil {
+	if err := s.makePathsAbsolute(); err != nil {
 		return exitUsage, err
 	}
 	work, err := os.MkdirTemp("", "pergola-bench-")
@@ -103,7 +103,7 @@ func run(ctx context.Context) (int, error) {
 	for _, group := range []struct {
 		name string
 		run  func(context.Context, settings, *Report) error
-	}{{"validate", validate}, {"render", render}, {"why", why}, {"diff", diff}, {"live", live}, {"apply", apply}, {"sync", sync}, {"garden", garden}, {"engine", engine}} {
+	}{{"validate", measureValidate}, {"render", measureRender}, {"why", measureWhy}, {"diff", measureDiff}, {"live", measureLive}, {"apply", measureApply}, {"sync", measureSync}, {"garden", measureGarden}, {"engine", measureEngine}} {
 		if s.only == "" && group.name == "engine" || s.only != "" && !strings.Contains(","+s.only+",", ","+group.name+",") {
 			continue
 		}
@@ -114,15 +114,15 @@ func run(ctx context.Context) (int, error) {
 	if err := report.print(os.Stdout, s.output); err != nil {
 		return exitUsage, err
 	}
-	if len(report.Broken) > 0 {
-		return exitContract, errors.New(strings.Join(report.Broken, "\n"))
+	if len(report.BrokenContracts) > 0 {
+		return exitContract, errors.New(strings.Join(report.BrokenContracts, "\n"))
 	}
 	return exitOK, nil
 }
 
-// absolute makes the paths of programs independent of the working directory.
-func (s *settings) absolute() error {
-	for _, path := range []*string{&s.repository, &s.pergola, &s.before, &s.cases, &s.local, &s.cue, &s.kubeconform, &s.kubectl, &s.syncer, &s.engine, &s.flux} {
+// makePathsAbsolute makes the paths of programs independent of the working directory.
+func (s *settings) makePathsAbsolute() error {
+	for _, path := range []*string{&s.repository, &s.pergola, &s.earlierBuild, &s.cases, &s.local, &s.cue, &s.kubeconform, &s.kubectl, &s.syncProgram, &s.engine, &s.flux} {
 		if *path == "" {
 			continue
 		}

@@ -60,17 +60,17 @@ type Case struct {
 	// Dir is the working directory of the command; by default, the bench's own.
 	Dir string
 	Env []string
-	// Inside takes time, CPU and requests from the JSON that the command prints, instead of the
-	// whole process.
-	Inside bool
-	// Finding says that exit code 1 is a result: the command has findings.
-	Finding bool
+	// MeasuredInside takes time, CPU and requests from the JSON that the command prints, instead of
+	// the whole process.
+	MeasuredInside bool
+	// AllowsFindings says that exit code 1 is a result: the command has findings.
+	AllowsFindings bool
 	// Before runs ahead of each run and is not measured.
 	Before func(context.Context) error
 }
 
-// slow is the number of seconds above which a case runs only once.
-const slow = 15
+// slowSeconds is the number of seconds above which a case runs only once.
+const slowSeconds = 15
 
 // measure runs the cases of a row in turns, forwards and backwards, so that other load affects all
 // of them alike.
@@ -83,7 +83,7 @@ func measure(ctx context.Context, s settings, title string, runs int, cases []*C
 			if run%2 == 1 {
 				i = len(cases) - 1 - k
 			}
-			if run > 0 && samples[i][0].Seconds > slow {
+			if run > 0 && samples[i][0].Seconds > slowSeconds {
 				continue
 			}
 			sample, err := cases[i].run(ctx)
@@ -95,9 +95,9 @@ func measure(ctx context.Context, s settings, title string, runs int, cases []*C
 	}
 	row := Row{Title: title, Runs: runs}
 	for i, c := range cases {
-		row.Results = append(row.Results, result(c, samples[i]))
+		row.Results = append(row.Results, medianResult(c, samples[i]))
 	}
-	row.compare()
+	row.fillRatios()
 	return row, nil
 }
 
@@ -115,20 +115,20 @@ func (c *Case) run(ctx context.Context) (Sample, error) {
 	err := cmd.Run()
 	sample := Sample{Seconds: time.Since(start).Seconds()}
 	var exit *exec.ExitError
-	if c.Finding && errors.As(err, &exit) && exit.ExitCode() == 1 {
+	if c.AllowsFindings && errors.As(err, &exit) && exit.ExitCode() == 1 {
 		err = nil
 	}
 	if err != nil {
 		return Sample{}, fmt.Errorf("%s: %w\n%s", strings.Join(first(c.Command, 8), " "), err, tail(stdout.String()+stderr.String()))
 	}
 	sample.CPUSeconds = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
-	sample.PeakBytes = peak(cmd.ProcessState)
-	if c.Inside || strings.HasPrefix(stdout.String(), `{"seconds"`) {
+	sample.PeakBytes = peakMemory(cmd.ProcessState)
+	if c.MeasuredInside || strings.HasPrefix(stdout.String(), `{"seconds"`) {
 		var inside Sample
 		if err := json.Unmarshal(stdout.Bytes(), &inside); err != nil {
 			return Sample{}, fmt.Errorf("its output: %w", err)
 		}
-		if c.Inside {
+		if c.MeasuredInside {
 			sample.Seconds, sample.CPUSeconds = inside.Seconds, inside.CPUSeconds
 		}
 		sample.Requests, sample.Parts = inside.Requests, inside.Parts
@@ -136,8 +136,8 @@ func (c *Case) run(ctx context.Context) (Sample, error) {
 	return sample, nil
 }
 
-// peak returns the largest resident memory in bytes; Linux counts in KiB, macOS in bytes.
-func peak(state *os.ProcessState) int64 {
+// peakMemory returns the largest resident memory in bytes; Linux counts in KiB, macOS in bytes.
+func peakMemory(state *os.ProcessState) int64 {
 	usage, ok := state.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return 0
@@ -148,8 +148,8 @@ func peak(state *os.ProcessState) int64 {
 	return int64(usage.Maxrss) * 1024
 }
 
-// result returns the median of each value; requests and parts are from the last run.
-func result(c *Case, samples []Sample) Result {
+// medianResult returns the median of each value; requests and parts are from the last run.
+func medianResult(c *Case, samples []Sample) Result {
 	median := func(of func(Sample) float64) float64 {
 		var values []float64
 		for _, sample := range samples {

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/bench/jsonschema"
 )
 
-// peer returns the case of a peer, or skips the test: hack/bench.sh builds both.
-func peer(t *testing.T, name string, l *landscape) *Case {
+// peerCase returns the case of a peer, or skips the test: hack/bench.sh builds both.
+func peerCase(t *testing.T, name string, l *landscape) *Case {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
@@ -23,10 +23,10 @@ func peer(t *testing.T, name string, l *landscape) *Case {
 	}
 	if name == "kubeconform" {
 		dir := t.TempDir()
-		require.NoError(t, jsonschema.Write(dir))
-		return kubeconform(command, dir, l)
+		require.NoError(t, jsonschema.WriteAll(dir))
+		return kubeconformCase(command, dir, l)
 	}
-	cases, err := l.peers(t.Context(), settings{repository: root, cue: command})
+	cases, err := l.peerCases(t.Context(), settings{repository: root, cue: command})
 	require.NoError(t, err)
 	require.Len(t, cases, 1)
 	return cases[0]
@@ -38,7 +38,7 @@ func TestPeersCheck(t *testing.T) {
 	for _, name := range []string{"cue", "kubeconform"} {
 		t.Run(name, func(t *testing.T) {
 			l := testLandscape(t, 3)
-			command := peer(t, name, l)
+			command := peerCase(t, name, l)
 			_, err := command.run(t.Context())
 			require.NoError(t, err, "valid Shoots")
 			file := filepath.Join(l.dir, filepath.FromSlash(l.files[2]))

@@ -18,10 +18,10 @@ import (
 type Report struct {
 	Machine Machine `json:"machine"`
 	Rows    []Row   `json:"rows"`
-	// LeftOut are peers that are not available.
-	LeftOut []string `json:"leftOut,omitempty"`
-	// Broken are contracts that do not hold.
-	Broken []string `json:"broken,omitempty"`
+	// MissingPeers are peers that are not available.
+	MissingPeers []string `json:"leftOut,omitempty"`
+	// BrokenContracts are contracts that do not hold.
+	BrokenContracts []string `json:"broken,omitempty"`
 }
 
 // Machine describes the machine of the run: numbers of different machines are not comparable.
@@ -78,8 +78,8 @@ func processor() string {
 	return ""
 }
 
-// compare fills in the ratios of a row.
-func (r *Row) compare() {
+// fillRatios fills in the ratios of a row.
+func (r *Row) fillRatios() {
 	subject := slices.IndexFunc(r.Results, func(x Result) bool { return x.Subject })
 	if subject < 0 {
 		return
@@ -98,13 +98,13 @@ func (r *Row) compare() {
 	}
 }
 
-// with adds results of another row for comparison, if its cases would be the same commands.
-func (r *Row) with(others ...Result) {
+// addResults adds results of another row for comparison, if its cases would be the same commands.
+func (r *Row) addResults(others ...Result) {
 	for _, other := range others {
 		other.Subject = false
 		r.Results = append(r.Results, other)
 	}
-	r.compare()
+	r.fillRatios()
 }
 
 func (r *Report) print(w io.Writer, output string) error {
@@ -122,10 +122,10 @@ func (r *Report) print(w io.Writer, output string) error {
 			result.print(out)
 		}
 	}
-	for _, text := range r.LeftOut {
+	for _, text := range r.MissingPeers {
 		fmt.Fprintf(out, "\nLeft out: %s\n", text)
 	}
-	for _, text := range r.Broken {
+	for _, text := range r.BrokenContracts {
 		fmt.Fprintf(out, "\nBROKEN: %s\n", text)
 	}
 	return out.Flush()
@@ -142,10 +142,10 @@ func (r Result) print(w io.Writer) {
 	if r.Subject {
 		mark = "▸ "
 	}
-	line := fmt.Sprintf("%s%-50s %8s %8s %8d %7s %7s", mark, r.Name, seconds(r.Seconds), seconds(r.CPUSeconds), r.PeakBytes>>20, ratio(r.Ratio), ratio(r.CPURatio))
+	line := fmt.Sprintf("%s%-50s %8s %8s %8d %7s %7s", mark, r.Name, formatSeconds(r.Seconds), formatSeconds(r.CPUSeconds), r.PeakBytes>>20, ratio(r.Ratio), ratio(r.CPURatio))
 	fmt.Fprintln(w, strings.TrimRight(line, " "))
 	if r.Requests != nil {
-		text := counts(r.Requests)
+		text := formatRequests(r.Requests)
 		if r.Units > 0 {
 			text = fmt.Sprintf("%.1f for each of %d: %s", r.perUnit(), r.Units, text)
 		}
@@ -155,7 +155,7 @@ func (r Result) print(w io.Writer) {
 		fmt.Fprintf(w, "    MB of its own, without the pages of the program: %d\n", r.OwnBytes>>20)
 	}
 	if r.ServerCPUSeconds > 0 {
-		fmt.Fprintf(w, "    CPU seconds of the API server and etcd: %s\n", seconds(r.ServerCPUSeconds))
+		fmt.Fprintf(w, "    CPU seconds of the API server and etcd: %s\n", formatSeconds(r.ServerCPUSeconds))
 	}
 	if l := r.Latency; l != nil {
 		p99 := ""
@@ -167,20 +167,20 @@ func (r Result) print(w io.Writer) {
 	if r.Parts != nil {
 		var parts []string
 		for _, name := range slices.Sorted(maps.Keys(r.Parts)) {
-			parts = append(parts, name+" "+seconds(r.Parts[name]))
+			parts = append(parts, name+" "+formatSeconds(r.Parts[name]))
 		}
 		fmt.Fprintf(w, "    seconds of it: %s\n", strings.Join(parts, ", "))
 	}
 }
 
-func seconds(x float64) string {
+func formatSeconds(x float64) string {
 	if x < 0.1 {
 		return fmt.Sprintf("%.4f", x)
 	}
 	return fmt.Sprintf("%.2f", x)
 }
 
-func counts(requests map[string]int) string {
+func formatRequests(requests map[string]int) string {
 	list := []string{}
 	for _, verb := range slices.Sorted(maps.Keys(requests)) {
 		list = append(list, fmt.Sprintf("%d %s", requests[verb], verb))

@@ -14,44 +14,44 @@ import (
 
 // most is the memory limit of the operator for 2,000 Shoots, the pages of its program included.
 const (
-	most       = 500 << 20
-	mostShoots = 2000
+	maxOperatorMemory = 500 << 20
+	memoryLimitShoots = 2000
 )
 
-// sync measures the operator with a landscape in a Git repository.
-func sync(ctx context.Context, s settings, report *Report) error {
+// measureSync measures the operator with a landscape in a Git repository.
+func measureSync(ctx context.Context, s settings, report *Report) error {
 	if _, err := exec.LookPath("git"); err != nil {
-		report.LeftOut = append(report.LeftOut, "sync, there is no git")
+		report.MissingPeers = append(report.MissingPeers, "sync, there is no git")
 		return nil
 	}
 	landscape := filepath.Join(s.work, "sync-landscape")
 	synced := s
-	synced.shoots = s.synced
+	synced.shoots = s.syncShoots
 	l, err := writeLandscape(synced, landscape)
 	if err != nil {
 		return err
 	}
-	samples, err := s.synchronise(ctx, "sync", landscape, "-pushes", fmt.Sprint(s.pushes))
+	samples, err := s.runSyncBenchmark(ctx, "sync", landscape, "-pushes", fmt.Sprint(s.pushes))
 	if err != nil {
 		return err
 	}
-	report.Rows = append(report.Rows, syncRows(samples, fmt.Sprintf("1 Garden, %d Seeds, %d Shoots", len(l.Seeds), s.synced))...)
-	report.Broken = append(report.Broken, syncContracts(samples, s.synced)...)
+	report.Rows = append(report.Rows, syncRows(samples, fmt.Sprintf("1 Garden, %d Seeds, %d Shoots", len(l.Seeds), s.syncShoots))...)
+	report.BrokenContracts = append(report.BrokenContracts, syncViolations(samples, s.syncShoots)...)
 	return nil
 }
 
-// synchronise runs the program of hack/bench/sync with a landscape, on clusters of its own.
-func (s settings) synchronise(ctx context.Context, group, landscape string, more ...string) (samples map[string]Sample, err error) {
+// runSyncBenchmark runs the program of hack/bench/sync with a landscape, on clusters of its own.
+func (s settings) runSyncBenchmark(ctx context.Context, group, landscape string, more ...string) (samples map[string]Sample, err error) {
 	work, state := filepath.Join(s.work, group), filepath.Join(s.work, group+"-clusters")
 	if err := os.Mkdir(work, 0o700); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.stop(state)) }()
+	defer func() { err = errors.Join(err, s.cleanClusters(state)) }()
 	kubeconfigs, err := s.startClusters(ctx, state, "runtime", "virtual")
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, s.syncer, append([]string{"-operator", s.pergola, "-runtime", kubeconfigs["runtime"], "-virtual", kubeconfigs["virtual"], "-landscape", landscape,
+	cmd := exec.CommandContext(ctx, s.syncProgram, append([]string{"-operator", s.pergola, "-runtime", kubeconfigs["runtime"], "-virtual", kubeconfigs["virtual"], "-landscape", landscape,
 		"-key", filepath.Join(s.repository, "landscapes", "local", ".sops", "age.key"), "-work", work}, more...)...)
 	if s.profile != "" {
 		cmd.Args = append(cmd.Args, "-profile", s.profile)
@@ -84,17 +84,17 @@ func syncRows(samples map[string]Sample, size string) []Row {
 		if !ok {
 			continue
 		}
-		rows = append(rows, beside(r.title, sample, samples, r.floor, "git fetch, one bare patch"))
+		rows = append(rows, operatorRow(r.title, sample, samples, r.floor, "git fetch, one bare patch"))
 	}
 	return rows
 }
 
-// syncContracts checks memory and requests, which hardly depend on how busy the machine is.
-func syncContracts(samples map[string]Sample, shoots int) []string {
+// syncViolations checks memory and requests, which hardly depend on how busy the machine is.
+func syncViolations(samples map[string]Sample, shoots int) []string {
 	var broken []string
 	for name, sample := range samples {
-		if shoots <= mostShoots && sample.PeakBytes > most {
-			broken = append(broken, fmt.Sprintf("%d MB of the operator (%s), and there must be %d at most", sample.PeakBytes>>20, name, most>>20))
+		if shoots <= memoryLimitShoots && sample.PeakBytes > maxOperatorMemory {
+			broken = append(broken, fmt.Sprintf("%d MB of the operator (%s), and there must be %d at most", sample.PeakBytes>>20, name, maxOperatorMemory>>20))
 		}
 	}
 	for _, name := range []string{"idle", "polls"} {

@@ -6,18 +6,18 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestSyncContracts(t *testing.T) {
+func TestSyncViolations(t *testing.T) {
 	quiet := map[string]int{"update leases": 6, "get leases": 1, "watch shoots": 1}
 	polls := map[string]int{"update leases": 6, "git info/refs": 55}
 	samples := map[string]Sample{"first": {PeakBytes: 499 << 20}, "idle": {Requests: quiet}, "polls": {Requests: polls}}
-	assert.Empty(t, syncContracts(samples, mostShoots))
+	assert.Empty(t, syncViolations(samples, memoryLimitShoots))
 
 	samples["first"] = Sample{PeakBytes: 501 << 20}
-	assert.Len(t, syncContracts(samples, mostShoots), 1)
-	assert.Empty(t, syncContracts(samples, mostShoots+1), "a larger landscape may take more")
+	assert.Len(t, syncViolations(samples, memoryLimitShoots), 1)
+	assert.Empty(t, syncViolations(samples, memoryLimitShoots+1), "a larger landscape may take more")
 
 	samples = map[string]Sample{"idle": {Requests: polls}, "polls": {Requests: map[string]int{"git git-upload-pack": 1, "patch landscapes/status": 1}}}
-	assert.Len(t, syncContracts(samples, mostShoots), 3)
+	assert.Len(t, syncViolations(samples, memoryLimitShoots), 3)
 }
 
 func TestSyncRows(t *testing.T) {

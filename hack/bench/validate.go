@@ -10,20 +10,20 @@ import (
 	"strconv"
 )
 
-// validate measures the validation of a landscape with many Shoots: all of it, and again after a
-// change of one Shoot.
-func validate(ctx context.Context, s settings, report *Report) error {
+// measureValidate measures the validation of a landscape with many Shoots: all of it, and again
+// after a change of one Shoot.
+func measureValidate(ctx context.Context, s settings, report *Report) error {
 	l, err := writeLandscape(s, filepath.Join(s.work, "landscape"))
 	if err != nil {
 		return err
 	}
-	peers, err := l.peers(ctx, s)
+	peers, err := l.peerCases(ctx, s)
 	if err != nil {
 		return err
 	}
 	for _, peer := range []struct{ name, command string }{{"cue vet", s.cue}, {"kubeconform", s.kubeconform}} {
 		if peer.command == "" {
-			report.LeftOut = append(report.LeftOut, peer.name+", there is no such command")
+			report.MissingPeers = append(report.MissingPeers, peer.name+", there is no such command")
 		}
 	}
 	title := fmt.Sprintf("validate %d Shoots", s.shoots)
@@ -32,7 +32,7 @@ func validate(ctx context.Context, s settings, report *Report) error {
 		return err
 	}
 	all, err := measure(ctx, s, title+", nothing known", max(1, s.runs-2), append([]*Case{{
-		Name: "pergola validate: structure and rules", Subject: true, Command: cache.validate(s, l), Before: cache.empty,
+		Name: "pergola validate: structure and rules", Subject: true, Command: cache.validate(s, l), Before: cache.clear,
 	}}, peers...))
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func validate(ctx context.Context, s settings, report *Report) error {
 	known := all.Results[1:] // peers have no cache
 
 	if cache.dir == "" {
-		report.LeftOut = append(report.LeftOut, "pergola validate in a new process with what it knew, it has no --cache-dir")
+		report.MissingPeers = append(report.MissingPeers, "pergola validate in a new process with what it knew, it has no --cache-dir")
 	} else {
 		// The cache has the results of the row above.
 		again, err := measure(ctx, s, title+", one changed, new process", s.runs, []*Case{{
@@ -50,25 +50,25 @@ func validate(ctx context.Context, s settings, report *Report) error {
 		if err != nil {
 			return err
 		}
-		again.with(known...)
+		again.addResults(known...)
 		report.Rows = append(report.Rows, again)
 	}
 
 	// The first validation takes most of the time and is not measured: all runs are in one process.
 	inside, err := measure(ctx, s, title+", one changed, same process", 1, []*Case{{
-		Name: "landscapes.Load and Validate, with what it knows", Subject: true, Inside: true, Command: []string{s.cases, "validate-again", "-dir", l.dir, "-runs", strconv.Itoa(s.runs)},
+		Name: "landscapes.Load and Validate, with what it knows", Subject: true, MeasuredInside: true, Command: []string{s.cases, "validate-again", "-dir", l.dir, "-runs", strconv.Itoa(s.runs)},
 	}})
 	if err != nil {
 		return err
 	}
-	inside.with(known...)
+	inside.addResults(known...)
 	report.Rows = append(report.Rows, inside)
 	return nil
 }
 
-// peers check only the structure of the Shoots: no rules, and no landscape around them. They start
-// in the folder of the landscape, as a command line cannot hold so many whole paths.
-func (l *landscape) peers(ctx context.Context, s settings) ([]*Case, error) {
+// peerCases check only the structure of the Shoots: no rules, and no landscape around them. They
+// start in the folder of the landscape, as a command line cannot hold so many whole paths.
+func (l *landscape) peerCases(ctx context.Context, s settings) ([]*Case, error) {
 	var peers []*Case
 	if s.cue != "" {
 		schema := filepath.Join(s.repository, "schemas", "base", "core.gardener.cloud_v1beta1_shoot.cue")
@@ -83,13 +83,13 @@ func (l *landscape) peers(ctx context.Context, s settings) ([]*Case, error) {
 		if out, err := exec.CommandContext(ctx, s.cases, "json-schemas", "-file", folder).CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("JSON schemas: %w\n%s", err, tail(string(out)))
 		}
-		peers = append(peers, kubeconform(s.kubeconform, folder, l))
+		peers = append(peers, kubeconformCase(s.kubeconform, folder, l))
 	}
 	return peers, nil
 }
 
-// kubeconform returns a case that takes schemas from a folder.
-func kubeconform(command, schemas string, l *landscape) *Case {
+// kubeconformCase returns a case that takes schemas from a folder.
+func kubeconformCase(command, schemas string, l *landscape) *Case {
 	location := filepath.Join(schemas, "{{.Group}}_{{.ResourceKind}}_{{.ResourceAPIVersion}}.json")
 	return &Case{Name: "peer: kubeconform -strict, structure alone", Dir: l.dir,
 		Command: append([]string{command, "-strict", "-schema-location", location}, l.folders...)}
@@ -117,7 +117,7 @@ func (c cache) validate(s settings, l *landscape) []string {
 	return command
 }
 
-func (c cache) empty(context.Context) error {
+func (c cache) clear(context.Context) error {
 	if c.dir == "" {
 		return nil
 	}

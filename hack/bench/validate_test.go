@@ -23,14 +23,14 @@ func TestCache(t *testing.T) {
 	c, err := newCache(t.Context(), s)
 	require.NoError(t, err)
 	assert.Equal(t, []string{s.pergola, "validate", "landscape"}, c.validate(s, l))
-	require.NoError(t, c.empty(t.Context()))
+	require.NoError(t, c.clear(t.Context()))
 
 	s = program("with", "  --cache-dir string   folder of results")
 	c, err = newCache(t.Context(), s)
 	require.NoError(t, err)
 	assert.Equal(t, []string{s.pergola, "validate", "landscape", "--cache-dir", c.dir}, c.validate(s, l))
 	for range 2 {
-		require.NoError(t, c.empty(t.Context()))
+		require.NoError(t, c.clear(t.Context()))
 		files, err := os.ReadDir(c.dir)
 		require.NoError(t, err)
 		assert.Empty(t, files)

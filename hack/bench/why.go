@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 )
 
-// why measures `pergola why` for fields of a large component of the Garden, and of a Shoot.
-func why(ctx context.Context, s settings, report *Report) error {
-	if s.before == "" {
-		report.LeftOut = append(report.LeftOut, "the peer of why and render, there is no earlier build")
+// measureWhy measures `pergola why` for fields of a large component of the Garden, and of a Shoot.
+func measureWhy(ctx context.Context, s settings, report *Report) error {
+	if s.earlierBuild == "" {
+		report.MissingPeers = append(report.MissingPeers, "the peer of why and render, there is no earlier build")
 	}
 	landscape := filepath.Join(s.repository, "landscapes", "local")
 	for _, question := range []string{
@@ -18,7 +18,7 @@ func why(ctx context.Context, s settings, report *Report) error {
 		args := []string{"why", landscape, question, "--offline"}
 		row, err := measure(ctx, s, "why "+question, s.runs, append([]*Case{
 			{Name: "pergola why", Subject: true, Command: append([]string{s.pergola}, args...)},
-		}, s.earlier(args...)...))
+		}, s.earlierCases(args...)...))
 		if err != nil {
 			return err
 		}
@@ -27,10 +27,10 @@ func why(ctx context.Context, s settings, report *Report) error {
 	return nil
 }
 
-// earlier returns the same command of an earlier build, if there is one.
-func (s settings) earlier(args ...string) []*Case {
-	if s.before == "" {
+// earlierCases returns the same command of an earlier build, if there is one.
+func (s settings) earlierCases(args ...string) []*Case {
+	if s.earlierBuild == "" {
 		return nil
 	}
-	return []*Case{{Name: "peer: an earlier build", Command: append([]string{s.before}, args...)}}
+	return []*Case{{Name: "peer: an earlier build", Command: append([]string{s.earlierBuild}, args...)}}
 }

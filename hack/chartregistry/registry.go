@@ -34,10 +34,10 @@ const Repository = "charts/watcher"
 type Registry struct {
 	server  *httptest.Server
 	backend *ocimem.Registry
-	// Requests counts the requests.
-	Requests atomic.Int64
-	// Down makes the registry answer 503.
-	Down atomic.Bool
+	// RequestCount counts the requests.
+	RequestCount atomic.Int64
+	// Unavailable makes the registry answer 503.
+	Unavailable atomic.Bool
 }
 
 // New starts a registry without charts.
@@ -45,13 +45,13 @@ func New(t testing.TB) *Registry {
 	r := &Registry{backend: ocimem.New()}
 	handler := ociserver.New(r.backend, nil)
 	r.server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		r.Requests.Add(1)
+		r.RequestCount.Add(1)
 		if _, password, _ := q.BasicAuth(); password != Password {
 			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		if r.Down.Load() {
+		if r.Unavailable.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -69,8 +69,8 @@ func (r *Registry) CA() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.server.Certificate().Raw})
 }
 
-// Login returns the content of a Secret of type kubernetes.io/dockerconfigjson.
-func (r *Registry) Login(t testing.TB, password string) []byte {
+// DockerConfigJSON returns the content of a Secret of type kubernetes.io/dockerconfigjson.
+func (r *Registry) DockerConfigJSON(t testing.TB, password string) []byte {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"auths": map[string]any{r.Host(): map[string]any{"username": "robot", "password": password}}})
 	require.NoError(t, err)

@@ -20,8 +20,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// tokenFor is the lifetime of a token of the demonstration: the processes end with the clusters.
-const tokenFor = 24 * time.Hour
+// tokenLifetime is the lifetime of a token of the demonstration: the processes end with the
+// clusters.
+const tokenLifetime = 24 * time.Hour
 
 // clientOf returns a client for the cluster of a context.
 func clientOf(contextName string) (kubernetes.Interface, error) {
@@ -37,8 +38,8 @@ func configOf(contextName string) (*rest.Config, error) {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: contextName}).ClientConfig()
 }
 
-// only returns the kubeconfig of a single context, with embedded certificates.
-func only(contextName string) (*clientcmdapi.Config, error) {
+// contextKubeconfig returns the kubeconfig of a single context, with embedded certificates.
+func contextKubeconfig(contextName string) (*clientcmdapi.Config, error) {
 	all, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
 	if err != nil {
 		return nil, err
@@ -53,20 +54,20 @@ func only(contextName string) (*clientcmdapi.Config, error) {
 	return all, clientcmdapi.FlattenConfig(all)
 }
 
-// identity writes a kubeconfig with exactly the rights of a ServiceAccount.
-func identity(ctx context.Context, contextName, account, file string) error {
+// writeIdentity writes a kubeconfig with exactly the rights of a ServiceAccount.
+func writeIdentity(ctx context.Context, contextName, account, file string) error {
 	namespace, name, _ := strings.Cut(account, "/")
 	client, err := clientOf(contextName)
 	if err != nil {
 		return err
 	}
 	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenFor / time.Second))},
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLifetime / time.Second))},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("a token of ServiceAccount %s: %w", account, err)
 	}
-	config, err := only(contextName)
+	config, err := contextKubeconfig(contextName)
 	if err != nil {
 		return err
 	}
@@ -79,8 +80,8 @@ func identity(ctx context.Context, contextName, account, file string) error {
 	return clientcmd.WriteToFile(*config, file)
 }
 
-// secret creates a Secret, or replaces its data.
-func secret(ctx context.Context, contextName, key string, entries []string) error {
+// putSecret creates a Secret, or replaces its data.
+func putSecret(ctx context.Context, contextName, key string, entries []string) error {
 	namespace, name, _ := strings.Cut(key, "/")
 	client, err := clientOf(contextName)
 	if err != nil {
@@ -101,11 +102,11 @@ func secret(ctx context.Context, contextName, key string, entries []string) erro
 	return err
 }
 
-// errNo is the answer "no" of runs.
-var errNo = errors.New("no")
+// errNotRunning is the answer "no" of runs.
+var errNotRunning = errors.New("no")
 
-// runs returns errNo if a Deployment does not exist or wants no pods.
-func runs(ctx context.Context, contextName, key string) error {
+// requireRunning returns errNotRunning if a Deployment does not exist or wants no pods.
+func requireRunning(ctx context.Context, contextName, key string) error {
 	namespace, name, _ := strings.Cut(key, "/")
 	client, err := clientOf(contextName)
 	if err != nil {
@@ -113,13 +114,13 @@ func runs(ctx context.Context, contextName, key string) error {
 	}
 	d, err := client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && ptr.Deref(d.Spec.Replicas, 1) == 0 {
-		return errNo
+		return errNotRunning
 	}
 	return err
 }
 
-// ready waits until a probe answers that all is well.
-func ready(ctx context.Context, url string) error {
+// waitUntilReady waits until a probe answers that all is well.
+func waitUntilReady(ctx context.Context, url string) error {
 	client := &http.Client{Timeout: 5 * time.Second}
 	return poll(ctx, url, func() (bool, error) {
 		answer, err := client.Get(url)

@@ -46,8 +46,8 @@ import (
 )
 
 const (
-	patience = 2 * time.Minute
-	interval = 200 * time.Millisecond
+	pollTimeout  = 2 * time.Minute
+	pollInterval = 200 * time.Millisecond
 )
 
 func main() {
@@ -55,7 +55,7 @@ func main() {
 	switch err := run(context.Background()); {
 	case errors.As(err, &ended):
 		os.Exit(max(ended.ExitCode(), 1)) // the command has printed why
-	case errors.Is(err, errNo):
+	case errors.Is(err, errNotRunning):
 		os.Exit(1)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "Error:", err)
@@ -71,46 +71,46 @@ func run(ctx context.Context) error {
 	args := os.Args[2:]
 	switch command := os.Args[1]; {
 	case command == "drift" && len(args) == 1:
-		return drift(ctx, args[0])
+		return demonstrateDrift(ctx, args[0])
 	case command == "identity" && len(args) == 3:
-		return identity(ctx, args[0], args[1], args[2])
+		return writeIdentity(ctx, args[0], args[1], args[2])
 	case command == "reach" && len(args) == 5:
-		return reach(ctx, args[0], args[1], args[2], args[3], args[4])
+		return writeControlPlaneKubeconfig(ctx, args[0], args[1], args[2], args[3], args[4])
 	case command == "namespace" && len(args) == 2:
-		return namespace(ctx, args[0], args[1])
+		return createNamespace(ctx, args[0], args[1])
 	case command == "flag" && len(args) == 3:
-		return flag(ctx, args[0], args[1], args[2])
+		return waitForFlag(ctx, args[0], args[1], args[2])
 	case command == "write" && len(args) == 2:
-		return write(ctx, args[0], args[1])
+		return writeUntilInterrupted(ctx, args[0], args[1])
 	case command == "serve-git" && len(args) == 2:
 		return serveGit(ctx, args[0], args[1])
 	case command == "secret" && len(args) > 2:
-		return secret(ctx, args[0], args[1], args[2:])
+		return putSecret(ctx, args[0], args[1], args[2:])
 	case command == "ready" && len(args) == 1:
-		return ready(ctx, args[0])
+		return waitUntilReady(ctx, args[0])
 	case command == "waiting" && len(args) > 1:
-		return waiting(ctx, args[0], args[1:])
+		return runReportingWait(ctx, args[0], args[1:])
 	case command == "remember" && len(args) == 2:
-		return remember(ctx, args[0], args[1])
+		return writeRememberedSecret(ctx, args[0], args[1])
 	case command == "recall" && len(args) == 2:
-		return recall(ctx, args[0], args[1])
+		return readRememberedSecret(ctx, args[0], args[1])
 	case command == "authorities" && len(args) == 2:
 		return compareAuthorities(args...)
 	case command == "buckets" && len(args) == 1:
-		return buckets(ctx, args[0])
+		return printBuckets(ctx, args[0])
 	case command == "world" && len(args) == 2:
-		return recordWorld(ctx, args[0], args[1])
+		return recordObjects(ctx, args[0], args[1])
 	case command == "world-as" && len(args) == 2:
-		return sameWorld(ctx, args[0], args[1])
+		return waitForRecordedObjects(ctx, args[0], args[1])
 	case command == "confirm-deletion" && len(args) == 2:
 		return confirmDeletion(ctx, args[0], args[1])
 	case command == "runs" && len(args) == 2:
-		return runs(ctx, args[0], args[1])
+		return requireRunning(ctx, args[0], args[1])
 	}
 	return usage
 }
 
-func drift(ctx context.Context, watchLog string) error {
+func demonstrateDrift(ctx context.Context, watchLog string) error {
 	config, err := configOf("pergola-runtime")
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func drift(ctx context.Context, watchLog string) error {
 	if err != nil {
 		return err
 	}
-	begun := patiently(func() string { return "until pergola apply --watch has compared everything and watches" })
+	begun := reportWait(func() string { return "until pergola apply --watch has compared everything and watches" })
 	err = poll(ctx, "pergola apply --watch", func() (bool, error) {
 		log, err := os.ReadFile(watchLog)
 		return strings.Contains(string(log), "Watching:"), err
@@ -138,7 +138,7 @@ func drift(ctx context.Context, watchLog string) error {
 	if err != nil {
 		return err
 	}
-	defer patiently(func() string { return "until all ManagedResources are healthy: what was repaired begins anew" })()
+	defer reportWait(func() string { return "until all ManagedResources are healthy: what was repaired begins anew" })()
 	return poll(ctx, "all ManagedResources to be healthy", func() (bool, error) { return allHealthy(ctx, resources) })
 }
 
@@ -173,7 +173,7 @@ func deleteDeployment(ctx context.Context, client kubernetes.Interface) error {
 	if err := deployments.Delete(ctx, before.Name, metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	return back(ctx, "Deployment garden/vpa-updater to come back", func() (bool, error) {
+	return waitForRepair(ctx, "Deployment garden/vpa-updater to come back", func() (bool, error) {
 		now, err := deployments.Get(ctx, before.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return false, nil
@@ -194,14 +194,14 @@ func editConfigMap(ctx context.Context, client kubernetes.Interface) error {
 	if _, err := configMaps.Patch(ctx, before.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-patch"}); err != nil {
 		return err
 	}
-	return back(ctx, "ConfigMap istio-system/istio to be as it was", func() (bool, error) {
+	return waitForRepair(ctx, "ConfigMap istio-system/istio to be as it was", func() (bool, error) {
 		now, err := configMaps.Get(ctx, before.Name, metav1.GetOptions{})
 		return err == nil && now.Data["mesh"] == before.Data["mesh"], err
 	})
 }
 
-// back polls until a repair is done, and prints how long it took.
-func back(ctx context.Context, what string, done func() (bool, error)) error {
+// waitForRepair polls until a repair is done, and prints how long it took.
+func waitForRepair(ctx context.Context, what string, done func() (bool, error)) error {
 	started := time.Now()
 	if err := poll(ctx, what, done); err != nil {
 		return err
@@ -211,7 +211,7 @@ func back(ctx context.Context, what string, done func() (bool, error)) error {
 }
 
 func poll(ctx context.Context, what string, done func() (bool, error)) error {
-	err := wait.PollUntilContextTimeout(ctx, interval, patience, true, func(context.Context) (bool, error) { return done() })
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, pollTimeout, true, func(context.Context) (bool, error) { return done() })
 	if err != nil {
 		return fmt.Errorf("waiting for %s: %w", what, err)
 	}

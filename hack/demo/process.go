@@ -11,14 +11,14 @@ import (
 	"sync/atomic"
 )
 
-// flag waits until all processes of some pods have the value of a flag, and prints them. Processes
-// of the previous revision end a little after the new ones have started.
-func flag(ctx context.Context, pod, name, value string) error {
+// waitForFlag waits until all processes of some pods have the value of a flag, and prints them.
+// Processes of the previous revision end a little after the new ones have started.
+func waitForFlag(ctx context.Context, pod, name, value string) error {
 	want := "--" + name + "=" + value
 	var lines []string
 	var before atomic.Value // the pod of a process without the value
 	before.Store("the first one")
-	defer patiently(func() string {
+	defer reportWait(func() string {
 		return fmt.Sprintf("for the end of %v, which is of the former revision: API servers end slowly, for the sake of their clients", before.Load())
 	})()
 	err := poll(ctx, fmt.Sprintf("the processes of pods %s… to have %s", pod, want), func() (bool, error) {

@@ -17,12 +17,12 @@ import (
 	"github.com/pergola-dev/pergola/hack/writer"
 )
 
-// write writes ten times a second until it is interrupted. It reads the kubeconfig in file again
-// after each change.
-func write(ctx context.Context, file, namespace string) error {
+// writeUntilInterrupted writes ten times a second until it is interrupted. It reads the kubeconfig
+// in file again after each change.
+func writeUntilInterrupted(ctx context.Context, file, namespace string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	client, read, err := accessIn(file)
+	client, read, err := clientFromFile(file)
 	if err != nil {
 		return err
 	}
@@ -39,10 +39,10 @@ func write(ctx context.Context, file, namespace string) error {
 		if err != nil || info.ModTime().Equal(read) {
 			continue
 		}
-		if client, read, err = accessIn(file); err != nil {
+		if client, read, err = clientFromFile(file); err != nil {
 			continue // it is not written completely
 		}
-		w.ChangeOver(client)
+		w.UseClient(client)
 		fmt.Println("The client has changed over to the new access.")
 	}
 	counts := w.Stop()
@@ -50,7 +50,7 @@ func write(ctx context.Context, file, namespace string) error {
 	for _, n := range counts.Failed {
 		failed += n
 	}
-	fmt.Printf("%d writes, of which the slowest took %s; %d lost connections were made anew; %d writes failed.\n", counts.Written, counts.Slowest.Round(100*time.Millisecond), counts.Lost, failed)
+	fmt.Printf("%d writes, of which the slowest took %s; %d lost connections were made anew; %d writes failed.\n", counts.Written, counts.Slowest.Round(100*time.Millisecond), counts.LostConnections, failed)
 	if len(counts.Failed) == 0 && counts.Written > 0 {
 		return nil
 	}
@@ -61,8 +61,9 @@ func write(ctx context.Context, file, namespace string) error {
 	return errors.Join(append(out, errors.New("the client did not get through"))...)
 }
 
-// accessIn returns a client for the kubeconfig in a file, and the time of the file's last change.
-func accessIn(file string) (kubernetes.Interface, time.Time, error) {
+// clientFromFile returns a client for the kubeconfig in a file, and the time of the file's last
+// change.
+func clientFromFile(file string) (kubernetes.Interface, time.Time, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, time.Time{}, err

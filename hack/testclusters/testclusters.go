@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// Repository returns the closest folder with a go.mod, from the working directory upwards.
-func Repository() (string, error) {
+// RepositoryRoot returns the closest folder with a go.mod, from the working directory upwards.
+func RepositoryRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
@@ -33,9 +33,10 @@ func Repository() (string, error) {
 	}
 }
 
-// Missing returns why clusters cannot start: KUBEBUILDER_ASSETS is not set, or an executable is not
-// built, which takes many minutes. living also requires the executable that runs pods.
-func Missing(root string, living bool) string {
+// MissingRequirement returns why clusters cannot start: KUBEBUILDER_ASSETS is not set, or an
+// executable is not built, which takes many minutes. living also requires the executable that runs
+// pods.
+func MissingRequirement(root string, living bool) string {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return "KUBEBUILDER_ASSETS is not set: needs local clusters (make test sets it)"
 	}
@@ -44,14 +45,14 @@ func Missing(root string, living bool) string {
 		names = append(names, "node")
 	}
 	for _, name := range names {
-		if !isIn(os.Getenv("KUBEBUILDER_ASSETS"), name) && !isIn(filepath.Join(root, "hack/local/bin"), name) {
+		if !hasExecutable(os.Getenv("KUBEBUILDER_ASSETS"), name) && !hasExecutable(filepath.Join(root, "hack/local/bin"), name) {
 			return name + " is not built: run `make test`, or `bin/pergola-local build` once, or set KUBEBUILDER_ASSETS"
 		}
 	}
 	return ""
 }
 
-func isIn(folder, name string) bool {
+func hasExecutable(folder, name string) bool {
 	if folder == "" {
 		return false
 	}
@@ -65,20 +66,20 @@ type Programs struct {
 	Root, State string
 	// Pergola is static, as pods need it; Local is the command of hack/local.
 	Pergola, Local string
-	// Keep says that the clusters stay when the test ends.
-	Keep bool
+	// KeepClusters says that the clusters stay when the test ends.
+	KeepClusters bool
 }
 
 // Build builds both programs in a folder. PERGOLA_LOCAL may name an existing command of hack/local.
 func Build(root, dir, state string) (Programs, error) {
 	p := Programs{Root: root, State: state, Pergola: filepath.Join(dir, "pergola"), Local: os.Getenv("PERGOLA_LOCAL")}
-	if _, err := run(root, filepath.Join(root, "hack/build.sh"), p.Pergola, "./cmd/pergola"); err != nil {
+	if _, err := runCommand(root, filepath.Join(root, "hack/build.sh"), p.Pergola, "./cmd/pergola"); err != nil {
 		return p, err
 	}
 	switch {
 	case p.Local == "":
 		p.Local = filepath.Join(dir, "pergola-local")
-		_, err := run(filepath.Join(root, "hack/local"), "go", "build", "-trimpath", "-o", p.Local, ".")
+		_, err := runCommand(filepath.Join(root, "hack/local"), "go", "build", "-trimpath", "-o", p.Local, ".")
 		return p, err
 	case !filepath.IsAbs(p.Local):
 		p.Local = filepath.Join(root, p.Local)
@@ -86,9 +87,9 @@ func Build(root, dir, state string) (Programs, error) {
 	return p, nil
 }
 
-// Clusters runs the command of hack/local with the state folder and returns its standard output.
-func (p Programs) Clusters(args ...string) ([]byte, error) {
-	return run(p.Root, p.Local, append([]string{"--dir", p.State}, args...)...)
+// RunLocal runs the command of hack/local with the state folder and returns its standard output.
+func (p Programs) RunLocal(args ...string) ([]byte, error) {
+	return runCommand(p.Root, p.Local, append([]string{"--dir", p.State}, args...)...)
 }
 
 // Status is the part of the command's JSON output that tests read.
@@ -107,23 +108,23 @@ type Status struct {
 
 // Up starts clusters. They end soon after this process, even if it is killed, unless Keep is set.
 func (p Programs) Up(args ...string) (Status, error) {
-	if _, before := ending.LoadOrStore(p.State, true); !before && !p.Keep {
-		if err := mortal.After(p.Local, "--dir", p.State, "clean"); err != nil {
+	if _, before := cleanupRegistered.LoadOrStore(p.State, true); !before && !p.KeepClusters {
+		if err := mortal.RunAfterExit(p.Local, "--dir", p.State, "clean"); err != nil {
 			return Status{}, err
 		}
 	}
 	return p.status(append([]string{"up", "--json"}, args...)...)
 }
 
-// ending are the state folders of clusters that end after this process.
-var ending sync.Map
+// cleanupRegistered are the state folders of clusters that end after this process.
+var cleanupRegistered sync.Map
 
 // Status returns the status of the clusters.
 func (p Programs) Status() (Status, error) { return p.status("status", "-o", "json") }
 
 func (p Programs) status(args ...string) (Status, error) {
 	var out Status
-	text, err := p.Clusters(args...)
+	text, err := p.RunLocal(args...)
 	if err != nil {
 		return out, err
 	}
@@ -135,14 +136,14 @@ func (p Programs) status(args ...string) (Status, error) {
 
 // Clean stops the clusters and removes their state.
 func (p Programs) Clean() error {
-	if _, err := p.Clusters("clean"); err != nil {
+	if _, err := p.RunLocal("clean"); err != nil {
 		return fmt.Errorf("stopping the local clusters: %w", err)
 	}
 	return nil
 }
 
-// run returns the standard output of a command; the error has all of its output.
-func run(dir, name string, args ...string) ([]byte, error) {
+// runCommand returns the standard output of a command; the error has all of its output.
+func runCommand(dir, name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
 	var stderr bytes.Buffer

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-var repeats = regexp.MustCompile(` \(\d+ times\)$`)
+var repeatCountSuffix = regexp.MustCompile(` \(\d+ times\)$`)
 
 // compare returns a text for each object whose lines differ from its lines in all recordings of
 // before: the differences from the first one. It ignores how often a line repeats, which depends on
@@ -17,9 +17,9 @@ func compare(before []traces, after traces) (out []string) {
 	for _, t := range before {
 		maps.Copy(all, t)
 	}
-	for _, name := range sorted(all) {
-		was, is := before[0][name], uncounted(after[name])
-		if slices.ContainsFunc(before, func(t traces) bool { return slices.Equal(uncounted(t[name]), is) }) {
+	for _, name := range sortedKeys(all) {
+		was, is := before[0][name], withoutRepeatCounts(after[name])
+		if slices.ContainsFunc(before, func(t traces) bool { return slices.Equal(withoutRepeatCounts(t[name]), is) }) {
 			continue
 		}
 		switch {
@@ -28,21 +28,21 @@ func compare(before []traces, after traces) (out []string) {
 		case len(is) == 0:
 			name += ": only in the old one"
 		}
-		out = append(out, name+"\n  "+strings.Join(difference(uncounted(was), is), "\n  "))
+		out = append(out, name+"\n  "+strings.Join(diffLines(withoutRepeatCounts(was), is), "\n  "))
 	}
 	return out
 }
 
-func uncounted(lines []string) (out []string) {
+func withoutRepeatCounts(lines []string) (out []string) {
 	for _, line := range lines {
-		out = append(out, repeats.ReplaceAllString(line, ""))
+		out = append(out, repeatCountSuffix.ReplaceAllString(line, ""))
 	}
 	return out
 }
 
-// difference returns the lines outside of the longest common subsequence, after - (old) or + (new).
+// diffLines returns the lines outside of the longest common subsequence, after - (old) or + (new).
 // If one line replaces another of the same verb, it shows only the verb and the words that differ.
-func difference(old, new []string) (out []string) {
+func diffLines(old, new []string) (out []string) {
 	common := make([][]int, len(old)+1)
 	for i := range common {
 		common[i] = make([]int, len(new)+1)
@@ -59,7 +59,7 @@ func difference(old, new []string) (out []string) {
 		if len(less) == 1 && len(more) == 1 && strings.Contains(less[0], " ") {
 			a, b := strings.Fields(less[0]), strings.Fields(more[0])
 			if a[0] == b[0] {
-				less, more = []string{a[0] + " … " + without(a, b)}, []string{b[0] + " … " + without(b, a)}
+				less, more = []string{a[0] + " … " + wordsWithout(a, b)}, []string{b[0] + " … " + wordsWithout(b, a)}
 			}
 		}
 		for _, line := range less {
@@ -87,6 +87,6 @@ func difference(old, new []string) (out []string) {
 	return out
 }
 
-func without(words, others []string) string {
+func wordsWithout(words, others []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(others, w) }), " ")
 }

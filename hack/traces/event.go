@@ -60,29 +60,30 @@ func (e *event) query(key string) string {
 	return u.Query().Get(key)
 }
 
-func (e *event) succeeded() bool { return e.ResponseStatus.Code/100 == 2 }
+func (e *event) isSuccess() bool { return e.ResponseStatus.Code/100 == 2 }
 
-// changes reports whether the request can have changed the data of the server.
-func (e *event) changes() bool { return e.succeeded() && e.query("dryRun") == "" }
+// canChangeData reports whether the request can have changed the data of the server.
+func (e *event) canChangeData() bool { return e.isSuccess() && e.query("dryRun") == "" }
 
-// answersObject reports whether the answer is the object itself: subresources such as token have
+// hasObjectAnswer reports whether the answer is the object itself: subresources such as token have
 // kinds of their own.
-func (e *event) answersObject() bool {
-	return text(e.ResponseObject, "metadata", "resourceVersion") != "" && slices.Contains([]string{"", "status", "finalize"}, e.ObjectRef.Subresource) &&
+func (e *event) hasObjectAnswer() bool {
+	return stringAt(e.ResponseObject, "metadata", "resourceVersion") != "" && slices.Contains([]string{"", "status", "finalize"}, e.ObjectRef.Subresource) &&
 		e.Verb != "deletecollection"
 }
 
-// version is the resourceVersion of the answer, which is the revision of etcd; 0 without one.
-func (e *event) version() int64 {
-	if !e.answersObject() {
+// answerRevision is the resourceVersion of the answer, which is the revision of etcd; 0 without
+// one.
+func (e *event) answerRevision() int64 {
+	if !e.hasObjectAnswer() {
 		return 0
 	}
-	n, _ := strconv.ParseInt(text(e.ResponseObject, "metadata", "resourceVersion"), 10, 64)
+	n, _ := strconv.ParseInt(stringAt(e.ResponseObject, "metadata", "resourceVersion"), 10, 64)
 	return n
 }
 
-// text is the string at a path of an object, or empty.
-func text(o map[string]any, path ...string) string {
+// stringAt is the string at a path of an object, or empty.
+func stringAt(o map[string]any, path ...string) string {
 	for _, p := range path[:len(path)-1] {
 		o, _ = o[p].(map[string]any)
 	}
@@ -90,12 +91,12 @@ func text(o map[string]any, path ...string) string {
 	return s
 }
 
-// object identifies an object by its real name.
-type object struct{ server, resource, namespace, name string }
+// objectID identifies an object by its real name.
+type objectID struct{ server, resource, namespace, name string }
 
-func (e *event) object() object {
+func (e *event) objectKey() objectID {
 	r := e.ObjectRef
-	o := object{e.Server, r.Resource, r.Namespace, r.Name}
+	o := objectID{e.Server, r.Resource, r.Namespace, r.Name}
 	if r.APIGroup != "" {
 		o.resource += "." + r.APIGroup
 	}
@@ -108,17 +109,18 @@ func (e *event) object() object {
 	return o
 }
 
-func (o object) String() string {
+func (o objectID) String() string {
 	name := o.name
 	if o.namespace != "" {
 		name = o.namespace + "/" + name
 	}
-	return normal(o.server + " " + o.resource + " " + name)
+	return normaliseName(o.server + " " + o.resource + " " + name)
 }
 
-// random are the parts of names and keys that differ between runs: UIDs, times in names of Events,
-// and digests. So do the namespaces of tests (f, process, number), as subtests run in any order.
-var random = []struct {
+// randomParts are the parts of names and keys that differ between runs: UIDs, times in names of
+// Events, and digests. So do the namespaces of tests (f, process, number), as subtests run in any
+// order.
+var randomParts = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
@@ -128,8 +130,8 @@ var random = []struct {
 	{regexp.MustCompile(`\bf[0-9]+-[0-9]+\b`), "TEST"},
 }
 
-func normal(name string) string {
-	for _, r := range random {
+func normaliseName(name string) string {
+	for _, r := range randomParts {
 		name = r.pattern.ReplaceAllString(name, r.with)
 	}
 	return name
@@ -146,7 +148,7 @@ func readLogs(dir string) (all []*event, err error) {
 		if err != nil {
 			return nil, err
 		}
-		events, err := read(file)
+		events, err := readEvents(file)
 		if err = errors.Join(err, file.Close()); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -159,7 +161,7 @@ func readLogs(dir string) (all []*event, err error) {
 	return all, nil
 }
 
-func read(from io.Reader) (out []*event, err error) {
+func readEvents(from io.Reader) (out []*event, err error) {
 	lines := bufio.NewReader(from)
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')

@@ -48,7 +48,7 @@ func run(args []string, to io.Writer) (differ bool, err error) {
 			if err != nil {
 				return false, err
 			}
-			recordings = append(recordings, parse(string(content)))
+			recordings = append(recordings, parseTraces(string(content)))
 		}
 		last := len(recordings) - 1
 		differences := compare(recordings[:last], recordings[last])

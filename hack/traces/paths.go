@@ -10,33 +10,34 @@ import (
 	"strings"
 )
 
-// unread are fields that the server sets with every write, and fields that identify the object.
-var unread = map[string]bool{
+// ignoredPaths are fields that the server sets with every write, and fields that identify the
+// object.
+var ignoredPaths = map[string]bool{
 	".apiVersion": true, ".kind": true, ".metadata.name": true, ".metadata.namespace": true, ".metadata.uid": true, ".metadata.creationTimestamp": true,
 	".metadata.resourceVersion": true, ".metadata.generation": true, ".metadata.managedFields": true,
 }
 
 var timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
 
-// leaves returns the values of an object by path. All times are equal.
-func leaves(o map[string]any) map[string]any {
+// flattenObject returns the values of an object by path. All times are equal.
+func flattenObject(o map[string]any) map[string]any {
 	out := map[string]any{}
-	add(out, "", o)
+	addLeaves(out, "", o)
 	return out
 }
 
-func add(out map[string]any, path string, value any) {
-	if unread[path] {
+func addLeaves(out map[string]any, path string, value any) {
+	if ignoredPaths[path] {
 		return
 	}
 	switch v := value.(type) {
 	case map[string]any:
-		for _, key := range sorted(v) {
+		for _, key := range sortedKeys(v) {
 			child := v[key]
 			if strings.ContainsAny(key, "./[] ") {
-				add(out, path+"["+normal(strings.ReplaceAll(key, " ", "_"))+"]", child)
+				addLeaves(out, path+"["+normaliseName(strings.ReplaceAll(key, " ", "_"))+"]", child)
 			} else {
-				add(out, path+"."+normal(key), child)
+				addLeaves(out, path+"."+normaliseName(key), child)
 			}
 		}
 		if len(v) > 0 || path == "" {
@@ -44,9 +45,9 @@ func add(out map[string]any, path string, value any) {
 		}
 	case []any:
 		// versions of a CustomResourceDefinition have thousands of fields
-		if keys := keysOf(v); len(keys) > 0 && path != ".spec.versions" {
+		if keys := listKeys(v); len(keys) > 0 && path != ".spec.versions" {
 			for i, child := range v {
-				add(out, path+"["+keys[i]+"]", child)
+				addLeaves(out, path+"["+keys[i]+"]", child)
 			}
 			return
 		}
@@ -54,8 +55,8 @@ func add(out map[string]any, path string, value any) {
 		if timestamp.MatchString(v) {
 			value = "a time"
 		}
-		if entries := entriesOf(v); entries != nil && strings.HasSuffix(path, "[entries.json]") {
-			add(out, path, entries)
+		if entries := parseInventory(v); entries != nil && strings.HasSuffix(path, "[entries.json]") {
+			addLeaves(out, path, entries)
 			return
 		}
 	}
@@ -66,8 +67,9 @@ func add(out map[string]any, path string, value any) {
 	out[path] = value
 }
 
-// entriesOf returns the entries of an inventory, one JSON object a line. It is nil for other texts.
-func entriesOf(inventory string) (out []any) {
+// parseInventory returns the entries of an inventory, one JSON object a line. It is nil for other
+// texts.
+func parseInventory(inventory string) (out []any) {
 	for line := range strings.Lines(inventory) {
 		var entry map[string]any
 		if json.Unmarshal([]byte(line), &entry) != nil {
@@ -78,9 +80,9 @@ func entriesOf(inventory string) (out []any) {
 	return out
 }
 
-// keysOf returns keys for a list of objects: type, kind, namespace and name. A number follows if
+// listKeys returns keys for a list of objects: type, kind, namespace and name. A number follows if
 // the key is empty or repeats an earlier one. It is nil for other lists.
-func keysOf(list []any) (keys []string) {
+func listKeys(list []any) (keys []string) {
 	number := map[string]int{}
 	for _, element := range list {
 		o, is := element.(map[string]any)
@@ -89,8 +91,8 @@ func keysOf(list []any) (keys []string) {
 		}
 		var words []string
 		for _, field := range []string{"type", "kind", "namespace", "name"} {
-			if s := text(o, field); s != "" {
-				words = append(words, strings.ReplaceAll(normal(s), " ", "_"))
+			if s := stringAt(o, field); s != "" {
+				words = append(words, strings.ReplaceAll(normaliseName(s), " ", "_"))
 			}
 		}
 		key := strings.Join(words, "/")
@@ -102,8 +104,8 @@ func keysOf(list []any) (keys []string) {
 	return keys
 }
 
-// changed returns the paths whose values differ, after + (added), - (removed) or ~ (changed).
-func changed(before, after map[string]any) []string {
+// changedPaths returns the paths whose values differ, after + (added), - (removed) or ~ (changed).
+func changedPaths(before, after map[string]any) []string {
 	var out []string
 	for path, value := range after {
 		if was, there := before[path]; !there {
@@ -121,4 +123,4 @@ func changed(before, after map[string]any) []string {
 	return out
 }
 
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// policy is the audit policy: all writes with the server's answers, without the content of Secrets.
-const policy = `apiVersion: audit.k8s.io/v1
+// auditPolicy is the audit policy: all writes with the server's answers, without the content of
+// Secrets.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted, Panic]
 omitManagedFields: true
@@ -27,11 +28,11 @@ rules:
 - level: None
 `
 
-// scripts replace programs. The script of kube-apiserver adds the audit flags. Its log has the
-// names of the cluster (in hack/local the prefix of etcd's keys) and the port: a restarted server
-// appends to it. The script of node, which runs pods, gives them the real kube-apiserver: pods have
-// no shell.
-var scripts = map[string]string{
+// wrapperScripts replace programs. The script of kube-apiserver adds the audit flags. Its log has
+// the names of the cluster (in hack/local the prefix of etcd's keys) and the port: a restarted
+// server appends to it. The script of node, which runs pods, gives them the real kube-apiserver:
+// pods have no shell.
+var wrapperScripts = map[string]string{
 	"kube-apiserver": `#!/bin/bash
 name=server port=
 for arg; do
@@ -72,13 +73,13 @@ func record(dir string, command []string) error {
 	programs, err := filepath.Glob(filepath.Join(real, "[a-z]*"))
 	for _, path := range programs {
 		name := filepath.Base(path)
-		if script := scripts[name]; script != "" {
+		if script := wrapperScripts[name]; script != "" {
 			err = errors.Join(err, os.WriteFile(filepath.Join(assets, name), []byte(fill.Replace(script)), 0o700))
 		} else {
 			err = errors.Join(err, os.Symlink(path, filepath.Join(assets, name)))
 		}
 	}
-	if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "policy.yaml"), []byte(policy), 0o600)); err != nil {
+	if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "policy.yaml"), []byte(auditPolicy), 0o600)); err != nil {
 		return err
 	}
 	cmd := exec.Command(command[0], command[1:]...)

@@ -16,13 +16,13 @@ type traces map[string][]string
 // summarize makes traces of Pergola's requests. Answers to other clients only tell the previous
 // state of an object.
 func summarize(events []*event) traces {
-	byObject := map[object][]*event{}
+	byObject := map[objectID][]*event{}
 	for _, e := range events {
-		byObject[e.object()] = append(byObject[e.object()], e)
+		byObject[e.objectKey()] = append(byObject[e.objectKey()], e)
 	}
 	same := map[string][][]string{}
 	for o, of := range byObject {
-		if lines, name := fold(trace(of)), o.String(); len(lines) > 0 {
+		if lines, name := foldLines(traceObject(of)), o.String(); len(lines) > 0 {
 			same[name] = append(same[name], lines)
 		}
 	}
@@ -38,21 +38,23 @@ func summarize(events []*event) traces {
 			out[key] = lines
 		}
 	}
-	maps.Copy(out, orders(events))
+	maps.Copy(out, findOrderViolations(events))
 	return out
 }
 
-// line is one request: its options and outcome (head), and the paths that it changed.
-type line struct {
-	head  []string
+// traceLine is one request: its options and outcome (head), and the paths that it changed.
+type traceLine struct {
+	words []string
 	paths []string
 }
 
-func (l line) String() string { return strings.Join(append(slices.Clone(l.head), l.paths...), " ") }
+func (l traceLine) String() string {
+	return strings.Join(append(slices.Clone(l.words), l.paths...), " ")
+}
 
-// trace returns the lines of one object in the order of etcd's revisions, from which the order of
-// the log can differ.
-func trace(events []*event) (lines []line) {
+// traceObject returns the lines of one object in the order of etcd's revisions, from which the
+// order of the log can differ.
+func traceObject(events []*event) (lines []traceLine) {
 	type versioned struct {
 		*event
 		at int64
@@ -60,7 +62,7 @@ func trace(events []*event) (lines []line) {
 	var all []versioned
 	last := int64(0)
 	for _, e := range events {
-		if v := e.version(); v > 0 {
+		if v := e.answerRevision(); v > 0 {
 			last = v
 		}
 		all = append(all, versioned{e, last})
@@ -69,14 +71,14 @@ func trace(events []*event) (lines []line) {
 	var before map[string]any
 	was := int64(0)
 	for _, e := range all {
-		l := line{head: e.asked()}
+		l := traceLine{words: e.requestWords()}
 		after := before
 		switch {
-		case !e.succeeded():
-			l.head = append(l.head, fmt.Sprint("failed: ", e.ResponseStatus.Code))
-		case !e.changes():
-		case e.answersObject():
-			if after = leaves(e.ResponseObject); text(e.ResponseObject, "kind") == "PartialObjectMetadata" {
+		case !e.isSuccess():
+			l.words = append(l.words, fmt.Sprint("failed: ", e.ResponseStatus.Code))
+		case !e.canChangeData():
+		case e.hasObjectAnswer():
+			if after = flattenObject(e.ResponseObject); stringAt(e.ResponseObject, "kind") == "PartialObjectMetadata" {
 				for path, value := range before {
 					if !strings.HasPrefix(path, ".metadata.") {
 						after[path] = value
@@ -85,24 +87,24 @@ func trace(events []*event) (lines []line) {
 			}
 			switch {
 			case e.ResponseStatus.Code == 201:
-				l.head, l.paths = append(l.head, "created"), changed(nil, after)
+				l.words, l.paths = append(l.words, "created"), changedPaths(nil, after)
 			case before == nil:
 				// created before the recording, or by the server
-				l.head = append(l.head, "known from here")
+				l.words = append(l.words, "known from here")
 			default:
-				if l.paths = changed(before, after); len(l.paths) == 0 && e.version() == was {
-					l.head = append(l.head, "nothing")
+				if l.paths = changedPaths(before, after); len(l.paths) == 0 && e.answerRevision() == was {
+					l.words = append(l.words, "nothing")
 				} else if len(l.paths) == 0 {
-					l.head = append(l.head, "nothing but times")
+					l.words = append(l.words, "nothing but times")
 				}
 			}
-			was = e.version()
+			was = e.answerRevision()
 		case e.Verb == "delete" && e.ObjectRef.Subresource == "":
 			after = nil
 		case e.ResponseStatus.Code == 201:
-			l.head = append(l.head, "created, not recorded")
+			l.words = append(l.words, "created, not recorded")
 		case e.ResponseObject == nil:
-			l.head = append(l.head, "not recorded")
+			l.words = append(l.words, "not recorded")
 		}
 		if before = after; e.isPergola() {
 			lines = append(lines, l)
@@ -111,8 +113,8 @@ func trace(events []*event) (lines []line) {
 	return lines
 }
 
-// asked returns the options of the request: verb, subresource, user agent, parameters.
-func (e *event) asked() []string {
+// requestWords returns the options of the request: verb, subresource, user agent, parameters.
+func (e *event) requestWords() []string {
 	words := []string{e.Verb}
 	if e.ObjectRef.Subresource != "" {
 		words[0] += "/" + e.ObjectRef.Subresource
@@ -127,29 +129,29 @@ func (e *event) asked() []string {
 	}
 	if strings.HasPrefix(e.Verb, "delete") {
 		options, _ := e.RequestObject.(map[string]any)
-		if p := text(options, "propagationPolicy"); p != "" {
+		if p := stringAt(options, "propagationPolicy"); p != "" {
 			words = append(words, p)
 		}
 		if p, _ := options["preconditions"].(map[string]any); p != nil {
-			words = append(words, "preconditions="+strings.Join(sorted(p), ","))
+			words = append(words, "preconditions="+strings.Join(sortedKeys(p), ","))
 		}
 	}
 	return words
 }
 
-// meanwhile matches fields that follow pods, servers and controllers: conditions, progress, digests
-// of live objects, and whether a data Secret was seen in time (secretsVersion). Timing decides how
-// often they are written, and together with which others.
-var meanwhile = regexp.MustCompile(`^[-+~](\.status\.(conditions\[|lastOperation\.(description|progress)$|summary\b|secretsVersion$)|` +
+// asynchronousFields matches fields that follow pods, servers and controllers: conditions,
+// progress, digests of live objects, and whether a data Secret was seen in time (secretsVersion).
+// Timing decides how often they are written, and together with which others.
+var asynchronousFields = regexp.MustCompile(`^[-+~](\.status\.(conditions\[|lastOperation\.(description|progress)$|summary\b|secretsVersion$)|` +
 	`\.status\.resources\[.*\]\.liveDigest$|\.data\[entries\.json\]\[.*\]\.live$)`)
 
-// chance matches lines that need not occur in another run: updates of times only (clocks, lease
-// renewals), and write conflicts.
-var chance = regexp.MustCompile(`nothing but times$|^(patch|update).* failed: 409$`)
+// incidentalLine matches lines that need not occur in another run: updates of times only (clocks,
+// lease renewals), and write conflicts.
+var incidentalLine = regexp.MustCompile(`nothing but times$|^(patch|update).* failed: 409$`)
 
-// fold makes texts of lines: one for equal lines in a row, with their number. The meanwhile fields
-// in all writes of an object until its deletion are one text, too.
-func fold(lines []line) (out []string) {
+// foldLines makes texts of lines: one for equal lines in a row, with their number. The meanwhile
+// fields in all writes of an object until its deletion are one text, too.
+func foldLines(lines []traceLine) (out []string) {
 	var numbers []int
 	put := func(text string, number int) {
 		if last := len(out) - 1; last >= 0 && out[last] == text {
@@ -161,18 +163,18 @@ func fold(lines []line) (out []string) {
 	writes, paths := 0, map[string]bool{}
 	end := func() {
 		if writes > 0 {
-			put("meanwhile "+strings.Join(sorted(paths), " "), writes)
+			put("meanwhile "+strings.Join(sortedKeys(paths), " "), writes)
 		}
 		writes = 0
 		clear(paths)
 	}
 	for _, l := range lines {
-		if l.head[0] == "delete" || slices.Contains(l.head, "created") {
+		if l.words[0] == "delete" || slices.Contains(l.words, "created") {
 			end()
 		}
 		all := len(l.paths)
 		l.paths = slices.DeleteFunc(l.paths, func(p string) bool {
-			is := meanwhile.MatchString(p)
+			is := asynchronousFields.MatchString(p)
 			if is {
 				paths[p[1:]] = true
 			}
@@ -180,7 +182,7 @@ func fold(lines []line) (out []string) {
 		})
 		dropped := all - len(l.paths)
 		writes += min(dropped, 1)
-		if text := l.String(); len(l.paths) > 0 || dropped == 0 && !chance.MatchString(text) {
+		if text := l.String(); len(l.paths) > 0 || dropped == 0 && !incidentalLine.MatchString(text) {
 			put(text, 1)
 		}
 	}
@@ -195,12 +197,12 @@ func fold(lines []line) (out []string) {
 
 // print writes the name of each object and its lines below; parse reads that format.
 func (t traces) print(to io.Writer) {
-	for _, name := range sorted(t) {
+	for _, name := range sortedKeys(t) {
 		fmt.Fprintf(to, "%s\n  %s\n", name, strings.Join(t[name], "\n  "))
 	}
 }
 
-func parse(content string) traces {
+func parseTraces(content string) traces {
 	out, name := traces{}, ""
 	for line := range strings.Lines(content) {
 		line = strings.TrimSuffix(line, "\n")

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answered returns a line of an audit log. request is VERB RESOURCE NAMESPACE/NAME QUERY; its
+// auditLine returns a line of an audit log. request is VERB RESOURCE NAMESPACE/NAME QUERY; its
 // answer comes half a second after it, and second seconds after the start.
-func answered(second int, agent, request, code, object string) string {
+func auditLine(second int, agent, request, code, object string) string {
 	words := strings.Fields(request + " -")
 	resource, subresource, _ := strings.Cut(words[1], "/")
 	resource, group, _ := strings.Cut(resource, ".")
@@ -35,9 +35,9 @@ func configMap(version int, data string) string {
 	return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"u%d","resourceVersion":"%d"},"data":{%s}}`, version, version, data)
 }
 
-// summary returns the output of summarize for logs by file name, which begins with the server's
-// name.
-func summary(t *testing.T, logs map[string]string) string {
+// summarizeLogs returns the output of summarize for logs by file name, which begins with the
+// server's name.
+func summarizeLogs(t *testing.T, logs map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range logs {
@@ -58,9 +58,9 @@ func TestSummarize(t *testing.T) {
 	}{
 		"created, changed, deleted": {
 			[]string{
-				answered(1, garden, apply, "201", configMap(1, `"x":"1"`)), answered(2, garden, apply, "200", configMap(2, `"y":"1"`)),
-				answered(3, garden, apply, "200", configMap(2, `"y":"1"`)), answered(4, garden, apply, "422", ""),
-				answered(5, garden, "delete configmaps garden/a", "200", `{"kind":"Status"}`), answered(6, garden, apply, "201", configMap(3, `"z":"1"`)),
+				auditLine(1, garden, apply, "201", configMap(1, `"x":"1"`)), auditLine(2, garden, apply, "200", configMap(2, `"y":"1"`)),
+				auditLine(3, garden, apply, "200", configMap(2, `"y":"1"`)), auditLine(4, garden, apply, "422", ""),
+				auditLine(5, garden, "delete configmaps garden/a", "200", `{"kind":"Status"}`), auditLine(6, garden, apply, "201", configMap(3, `"z":"1"`)),
 			},
 			"order: created, and no inventory lists it\n  runtime configmaps garden/a\n" +
 				"runtime configmaps garden/a\n  patch fieldManager=pergola created +.data.x\n  patch fieldManager=pergola -.data.x +.data.y\n" +
@@ -68,107 +68,107 @@ func TestSummarize(t *testing.T) {
 		},
 		"others count for what was before": {
 			[]string{
-				answered(1, "somebody", apply, "201", configMap(1, `"x":"1","y":"1"`)), answered(2, "pergola-operator", apply+"&force=true", "200", configMap(2, `"x":"2","y":"1"`)),
-				answered(3, "pergola-demo", apply, "200", configMap(3, `"x":"2"`)),
+				auditLine(1, "somebody", apply, "201", configMap(1, `"x":"1","y":"1"`)), auditLine(2, "pergola-operator", apply+"&force=true", "200", configMap(2, `"x":"2","y":"1"`)),
+				auditLine(3, "pergola-demo", apply, "200", configMap(3, `"x":"2"`)),
 			},
 			"runtime configmaps garden/a\n  patch agent=pergola-operator fieldManager=pergola force=true ~.data.x\n",
 		},
 		"the log has two requests the other way round": {
 			[]string{
-				answered(1, garden, apply, "201", configMap(1, `"x":"1"`)), answered(2, garden, apply, "200", configMap(3, `"x":"2"`)),
-				answered(3, "somebody", apply, "200", configMap(2, `"x":"1","y":"1"`)),
+				auditLine(1, garden, apply, "201", configMap(1, `"x":"1"`)), auditLine(2, garden, apply, "200", configMap(3, `"x":"2"`)),
+				auditLine(3, "somebody", apply, "200", configMap(2, `"x":"1","y":"1"`)),
 			},
 			"order: created, and no inventory lists it\n  runtime configmaps garden/a\n" +
 				"runtime configmaps garden/a\n  patch fieldManager=pergola created +.data.x\n  patch fieldManager=pergola ~.data.x -.data.y\n",
 		},
 		"times and repeats": {
 			[]string{
-				answered(1, "somebody", apply, "201", configMap(1, `"t":"2026-11-30T00:00:00Z"`)), answered(2, garden, apply, "200", configMap(2, `"t":"2026-11-30T00:00:01.5Z"`)),
-				answered(3, garden, apply, "200", configMap(3, `"t":"2026-11-30T00:00:02Z"`)), answered(4, garden, apply+"&dryRun=All", "200", configMap(4, `"t":"no time"`)),
+				auditLine(1, "somebody", apply, "201", configMap(1, `"t":"2026-11-30T00:00:00Z"`)), auditLine(2, garden, apply, "200", configMap(2, `"t":"2026-11-30T00:00:01.5Z"`)),
+				auditLine(3, garden, apply, "200", configMap(3, `"t":"2026-11-30T00:00:02Z"`)), auditLine(4, garden, apply+"&dryRun=All", "200", configMap(4, `"t":"no time"`)),
 			},
 			"runtime configmaps garden/a\n  patch fieldManager=pergola dryRun=All\n",
 		},
 		"random names, no content of Secrets": {
 			[]string{
-				answered(1, garden, "patch secrets garden/ca-0123abcd", "201", ""), answered(2, garden, "patch secrets garden/ca-99999999", "201", ""),
-				answered(3, garden, "patch secrets garden/ca-99999999", "200", ""),
+				auditLine(1, garden, "patch secrets garden/ca-0123abcd", "201", ""), auditLine(2, garden, "patch secrets garden/ca-99999999", "201", ""),
+				auditLine(3, garden, "patch secrets garden/ca-99999999", "200", ""),
 			},
 			"order: created, and no inventory lists it\n  runtime secrets garden/ca-HASH\n" +
 				"runtime secrets garden/ca-HASH (1 of 2)\n  patch created, not recorded\nruntime secrets garden/ca-HASH (2 of 2)\n  patch created, not recorded\n  patch not recorded\n",
 		},
 		"in a test the engine is who is not somebody": {
 			[]string{
-				answered(1, "faults.test/v0 (x)", "create configmaps f77-3/a fieldManager=somebody", "201", configMap(1, "")),
-				answered(2, "faults.test/v0 (x)", "patch configmaps f77-3/a fieldManager=seed", "200", configMap(2, `"a":"b"`)),
-				answered(3, "faults.test/v0 (x)", "patch configmaps f77-3/a", "200", configMap(3, `"a":"c"`)),
-				answered(4, "faults.test/v0 (x)", "deletecollection configmaps f77-3/", "200", ""),
+				auditLine(1, "faults.test/v0 (x)", "create configmaps f77-3/a fieldManager=somebody", "201", configMap(1, "")),
+				auditLine(2, "faults.test/v0 (x)", "patch configmaps f77-3/a fieldManager=seed", "200", configMap(2, `"a":"b"`)),
+				auditLine(3, "faults.test/v0 (x)", "patch configmaps f77-3/a", "200", configMap(3, `"a":"c"`)),
+				auditLine(4, "faults.test/v0 (x)", "deletecollection configmaps f77-3/", "200", ""),
 			},
 			"runtime configmaps TEST/a\n  patch fieldManager=seed -.data +.data.a\n",
 		},
 		"an answer with the metadata only": {
 			[]string{
-				answered(1, "somebody", apply, "201", configMap(1, `"a":"b"`)),
-				answered(2, garden, apply, "200", `{"kind":"PartialObjectMetadata","metadata":{"resourceVersion":"2","labels":{"l":"m"}}}`),
-				answered(3, garden, apply, "200", `{"kind":"PartialObjectMetadata","metadata":{"resourceVersion":"3"}}`), answered(4, garden, apply, "200", configMap(4, `"a":"c"`)),
+				auditLine(1, "somebody", apply, "201", configMap(1, `"a":"b"`)),
+				auditLine(2, garden, apply, "200", `{"kind":"PartialObjectMetadata","metadata":{"resourceVersion":"2","labels":{"l":"m"}}}`),
+				auditLine(3, garden, apply, "200", `{"kind":"PartialObjectMetadata","metadata":{"resourceVersion":"3"}}`), auditLine(4, garden, apply, "200", configMap(4, `"a":"c"`)),
 			},
 			"runtime configmaps garden/a\n  patch fieldManager=pergola +.metadata.labels.l\n  patch fieldManager=pergola -.metadata.labels.l\n  patch fieldManager=pergola ~.data.a\n",
 		},
 		"a status": {
 			[]string{
-				answered(1, "somebody", apply, "201", configMap(1, "")),
-				answered(2, garden, "patch configmaps/status garden/a", "200", strings.Replace(configMap(2, ""), `"data"`, `"status":{"conditions":[{"type":"A","x":1}],"y":1},"data"`, 1)),
-				answered(3, garden, "patch configmaps/status garden/a", "409", ""),
-				answered(4, garden, "patch configmaps/status garden/a", "200", strings.Replace(configMap(4, ""), `"data"`, `"status":{"conditions":[{"type":"A","x":2}],"y":1},"data"`, 1)),
-				answered(5, garden, "patch configmaps/status garden/a", "200", strings.Replace(configMap(4, ""), `"data"`, `"status":{"conditions":[{"type":"A","x":2}],"y":1},"data"`, 1)),
-				answered(6, garden, "patch configmaps garden/a", "200", strings.Replace(configMap(6, `"a":"b"`), `"data"`, `"status":{"conditions":[{"type":"A","x":2}],"y":1},"data"`, 1)),
+				auditLine(1, "somebody", apply, "201", configMap(1, "")),
+				auditLine(2, garden, "patch configmaps/status garden/a", "200", strings.Replace(configMap(2, ""), `"data"`, `"status":{"conditions":[{"type":"A","x":1}],"y":1},"data"`, 1)),
+				auditLine(3, garden, "patch configmaps/status garden/a", "409", ""),
+				auditLine(4, garden, "patch configmaps/status garden/a", "200", strings.Replace(configMap(4, ""), `"data"`, `"status":{"conditions":[{"type":"A","x":2}],"y":1},"data"`, 1)),
+				auditLine(5, garden, "patch configmaps/status garden/a", "200", strings.Replace(configMap(4, ""), `"data"`, `"status":{"conditions":[{"type":"A","x":2}],"y":1},"data"`, 1)),
+				auditLine(6, garden, "patch configmaps garden/a", "200", strings.Replace(configMap(6, `"a":"b"`), `"data"`, `"status":{"conditions":[{"type":"A","x":2}],"y":1},"data"`, 1)),
 			},
 			"runtime configmaps garden/a\n  patch/status +.status.y\n  patch/status nothing\n  patch -.data +.data.a\n" +
 				"  meanwhile .status.conditions[A].type .status.conditions[A].x (2 times)\n",
 		},
 		"an object that stays until its finalizers are gone": {
 			[]string{
-				answered(1, "somebody", apply, "201", configMap(1, `"a":"b"`)),
-				answered(2, garden, "delete configmaps garden/a", "200", strings.Replace(configMap(2, `"a":"b"`), `"uid"`, `"deletionTimestamp":"2026-11-30T00:00:00Z","uid"`, 1)),
+				auditLine(1, "somebody", apply, "201", configMap(1, `"a":"b"`)),
+				auditLine(2, garden, "delete configmaps garden/a", "200", strings.Replace(configMap(2, `"a":"b"`), `"uid"`, `"deletionTimestamp":"2026-11-30T00:00:00Z","uid"`, 1)),
 			},
 			"runtime configmaps garden/a\n  delete +.metadata.deletionTimestamp\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := summary(t, map[string]string{"runtime.1": strings.Join(test.log, "")})
+			got := summarizeLogs(t, map[string]string{"runtime.1": strings.Join(test.log, "")})
 			assert.Equal(t, test.want, got)
 			var again bytes.Buffer
-			parse(got).print(&again)
+			parseTraces(got).print(&again)
 			assert.Equal(t, got, again.String())
 		})
 	}
 }
 
-func TestServers(t *testing.T) {
-	log := answered(1, "pergola", "delete configmaps a/b", "200", "")
-	got := summary(t, map[string]string{"runtime.1": log + `{"verb":"pat`, "virtual.1": log, "virtual.2": ""})
+func TestLogsOfSeveralServers(t *testing.T) {
+	log := auditLine(1, "pergola", "delete configmaps a/b", "200", "")
+	got := summarizeLogs(t, map[string]string{"runtime.1": log + `{"verb":"pat`, "virtual.1": log, "virtual.2": ""})
 	assert.Equal(t, "runtime configmaps a/b\n  delete\nvirtual configmaps a/b\n  delete\n", got)
 	_, err := run([]string{"summarize", t.TempDir()}, &bytes.Buffer{})
 	assert.ErrorContains(t, err, "no audit logs")
-	_, err = read(strings.NewReader("{}\nx\n"))
+	_, err = readEvents(strings.NewReader("{}\nx\n"))
 	assert.ErrorContains(t, err, "line 2")
 }
 
-func TestOrders(t *testing.T) {
+func TestOrderViolations(t *testing.T) {
 	const gone = `"deletionTimestamp":"2026-11-30T00:00:00Z","finalizers":["f"],`
 	inventory := func(second int, entries string) string {
-		return answered(second, "pergola", "patch configmaps garden/pergola-inventory.a", "200", configMap(second, `"entries.json":`+fmt.Sprintf("%q", entries)))
+		return auditLine(second, "pergola", "patch configmaps garden/pergola-inventory.a", "200", configMap(second, `"entries.json":`+fmt.Sprintf("%q", entries)))
 	}
 	managed := func(second int, resources string) string {
-		return answered(second, "pergola", "patch managedresources.resources.gardener.cloud/status garden/m", "200", `{"kind":"ManagedResource","metadata":{"resourceVersion":"9"},"status":{"resources":[`+resources+`]}}`)
+		return auditLine(second, "pergola", "patch managedresources.resources.gardener.cloud/status garden/m", "200", `{"kind":"ManagedResource","metadata":{"resourceVersion":"9"},"status":{"resources":[`+resources+`]}}`)
 	}
 	create := func(second int, name string) string {
-		return answered(second, "pergola", "patch secrets garden/"+name, "201", "")
+		return auditLine(second, "pergola", "patch secrets garden/"+name, "201", "")
 	}
 	remove := func(second int, name string) string {
-		return answered(second, "pergola", "delete secrets garden/"+name, "200", "")
+		return auditLine(second, "pergola", "delete secrets garden/"+name, "200", "")
 	}
 	owner := func(second int, request, meta, state string) string {
-		return answered(second, "pergola", request+".operator.gardener.cloud/status /g", "200", `{"kind":"Garden","metadata":{`+meta+`"resourceVersion":"9"},"status":{"lastOperation":{"state":"`+state+`"}}}`)
+		return auditLine(second, "pergola", request+".operator.gardener.cloud/status /g", "200", `{"kind":"Garden","metadata":{`+meta+`"resourceVersion":"9"},"status":{"lastOperation":{"state":"`+state+`"}}}`)
 	}
 	const listed = `{"apiVersion":"v1","kind":"Secret","namespace":"garden","name":"a"}`
 	for name, test := range map[string]struct {
@@ -198,7 +198,7 @@ func TestOrders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string][]string{}
-			for name, lines := range parse(summary(t, map[string]string{"runtime.1": strings.Join(test.log, "")})) {
+			for name, lines := range parseTraces(summarizeLogs(t, map[string]string{"runtime.1": strings.Join(test.log, "")})) {
 				if strings.HasPrefix(name, "order: ") {
 					got[name] = lines
 				}
@@ -211,7 +211,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-func TestPaths(t *testing.T) {
+func TestChangedPaths(t *testing.T) {
 	m := func(more map[string]any) map[string]any { return more }
 	named := func(name string, value any) any { return map[string]any{"name": name, "value": value} }
 	for name, test := range map[string]struct {
@@ -238,7 +238,9 @@ func TestPaths(t *testing.T) {
 		"a time that was none":  {m(map[string]any{"v": "never"}), m(map[string]any{"v": "2026-11-30T00:00:00Z"}), []string{"~.v"}},
 		"a time instead of one": {m(map[string]any{"v": "2026-11-30T00:00:01.000001Z"}), m(map[string]any{"v": "2026-11-30T00:00:00Z"}), nil},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, changed(leaves(test.before), leaves(test.after))) })
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, changedPaths(flattenObject(test.before), flattenObject(test.after)))
+		})
 	}
 }
 

@@ -86,7 +86,7 @@ func testExtensions(s *deletionStage) {
 		"watcher/Chart.yaml":          "apiVersion: v2\nname: watcher\nversion: 1.0.0\n",
 		"watcher/templates/some.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-the-chart}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: of-the-chart}\ndata: {config: {{ printf \"p=%s\" .Values.password | b64enc }}}\n",
 	})
-	s.write("extensions/watcher.yaml", strings.NewReplacer("REGISTRY", registry.Host(), "LOGIN", string(registry.Login(s, chartregistry.Password)),
+	s.write("extensions/watcher.yaml", strings.NewReplacer("REGISTRY", registry.Host(), "LOGIN", string(registry.DockerConfigJSON(s, chartregistry.Password)),
 		"AUTHORITY", base64.StdEncoding.EncodeToString(registry.CA())).Replace(declaredExtension))
 	extensions, virtual := s.api[landscape.Runtime].Resource(operatorExtensions), s.api[landscape.Virtual]
 	_, err := extensions.Create(s.context(), s.decodeObject(manualExtension), metav1.CreateOptions{})

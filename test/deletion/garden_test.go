@@ -42,7 +42,7 @@ type step struct {
 // TestGardenDeletion covers the life of three Gardens.
 func TestGardenDeletion(t *testing.T) {
 	if env.configs == nil {
-		t.Skip(testclusters.Missing(env.Root, false))
+		t.Skip(testclusters.MissingRequirement(env.Root, false))
 	}
 	s := newStage(t)
 	before := s.snapshot()
@@ -58,7 +58,7 @@ func TestGardenDeletion(t *testing.T) {
 		{"one with all options on leaves nothing either", func(s *deletionStage) { testAllOptions(s, before) }},
 	}
 	for _, step := range steps {
-		if !speeds.Has(t, step.name) {
+		if !speeds.HasPart(t, step.name) {
 			continue
 		}
 		if !t.Run(step.name, func(t *testing.T) { step.test(s.withTest(t)) }) {
@@ -103,7 +103,7 @@ func testUnconfirmedDeletion(s *deletionStage) {
 	assert.Contains(s, reasons["Garden local"], "confirmation.gardener.cloud/deletion=true")
 	assert.Contains(s, reasons["Secret garden/garden-dns-local"], "Garden local refers to it")
 	assert.Nil(s, s.garden().GetDeletionTimestamp())
-	assert.Empty(s, there.Missing(s.snapshot()), "everything is there")
+	assert.Empty(s, there.MissingFrom(s.snapshot()), "everything is there")
 
 	c := s.newConverger(0)
 	defer c.Close()
@@ -124,7 +124,7 @@ func testVirtualGardenInUse(s *deletionStage) {
 	s.annotate(s.api[landscape.Runtime].Resource(gardens), "local", owner.AnnotationConfirmDeletion, "true")
 	s.applyUntilBlocked(2*time.Second, "Seeds somebodys")
 	assert.NotNil(s, s.garden().GetDeletionTimestamp())
-	assert.Empty(s, there.Missing(s.snapshot()), "everything is there")
+	assert.Empty(s, there.MissingFrom(s.snapshot()), "everything is there")
 	require.NoError(s, virtual.Delete(s.context(), "somebodys", metav1.DeleteOptions{}))
 }
 
@@ -142,7 +142,7 @@ func testRetainedBucket(s *deletionStage) {
 	s.annotate(r, bucket, "local.pergola.dev/fail", "")
 }
 
-func testDeletion(s *deletionStage, before world.World) {
+func testDeletion(s *deletionStage, before world.Objects) {
 	report, err := s.apply(0)
 	require.NoError(s, err)
 	require.Len(s, report.Owners, 1)
@@ -152,7 +152,7 @@ func testDeletion(s *deletionStage, before world.World) {
 
 // testLostVirtualGarden: Git declares a Garden again. A person deletes it and its API server, then
 // removes it from Git.
-func testLostVirtualGarden(s *deletionStage, before world.World) {
+func testLostVirtualGarden(s *deletionStage, before world.Objects) {
 	s.addGarden()
 	_, err := s.apply(0)
 	require.NoError(s, err)
@@ -173,7 +173,7 @@ func testLostVirtualGarden(s *deletionStage, before world.World) {
 
 // testAllOptions uses the Garden of the benchmarks, which has every component with definitions. Its
 // Extension is omitted: its chart does not exist, and testExtensions has one.
-func testAllOptions(s *deletionStage, before world.World) {
+func testAllOptions(s *deletionStage, before world.Objects) {
 	bench := filepath.Join(env.Root, "hack", "bench", "garden")
 	require.NoError(s, os.Mkdir(s.path("all"), 0o755))
 	for _, name := range []string{"garden.yaml", "objects.yaml"} {
@@ -198,15 +198,15 @@ func testAllOptions(s *deletionStage, before world.World) {
 	s.requireAsBefore(before)
 }
 
-func (s *deletionStage) requireAsBefore(before world.World) {
+func (s *deletionStage) requireAsBefore(before world.Objects) {
 	s.Helper()
-	var after world.World
+	var after world.Objects
 	// Pods and other derived objects take a moment to be deleted.
-	if !assert.Eventually(s, func() bool { after = s.snapshot(); return len(after.Missing(before)) == 0 }, time.Minute, time.Second) {
-		require.Empty(s, after.Missing(before))
+	if !assert.Eventually(s, func() bool { after = s.snapshot(); return len(after.MissingFrom(before)) == 0 }, time.Minute, time.Second) {
+		require.Empty(s, after.MissingFrom(before))
 	}
-	assert.Empty(s, before.Missing(after))
-	assert.Empty(s, after.Changed(before))
+	assert.Empty(s, before.MissingFrom(after))
+	assert.Empty(s, after.ChangedSince(before))
 	namespace := after["Namespace. garden"]
 	require.NotNil(s, namespace)
 	assert.Equal(s, map[string]string{"kubernetes.io/metadata.name": "garden"}, namespace.GetLabels())

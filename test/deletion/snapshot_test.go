@@ -8,9 +8,9 @@ import (
 )
 
 // snapshot returns every object of the runtime cluster.
-func (s *deletionStage) snapshot() world.World {
+func (s *deletionStage) snapshot() world.Objects {
 	s.Helper()
-	w, err := world.Of(s.context(), env.configs[landscape.Runtime])
+	w, err := world.Read(s.context(), env.configs[landscape.Runtime])
 	require.NoError(s, err)
 	return w
 }

@@ -42,12 +42,12 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (int, error) {
-	root, err := testclusters.Repository()
+	root, err := testclusters.RepositoryRoot()
 	if err != nil {
 		return 1, err
 	}
 	env.Root = root
-	if testclusters.Missing(root, false) != "" {
+	if testclusters.MissingRequirement(root, false) != "" {
 		return m.Run(), nil
 	}
 	dir, err := os.MkdirTemp("", "pergola-gardendeletion-")

@@ -81,7 +81,7 @@ type processFault struct {
 // and back, and deletes it. Each process has a fault at its n-th request after the start of each
 // step, for all n.
 func TestKilledBetweenAnyTwoRequests(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	for name, b := range map[string]processFault{
 		"killed before its request gets to the server":   {requestFault{isUnsent: true}, true},
 		"killed after its request, before the answer":    {requestFault{isAnswerLost: true}, true},

@@ -51,7 +51,7 @@ func runAll(m *testing.M) int {
 		suite.seed = seed
 	}
 	fmt.Printf("PERGOLA_FAULT_SEED=%d\n", suite.seed)
-	if !apiserver.There() {
+	if !apiserver.IsAvailable() {
 		return m.Run()
 	}
 	s, err := startServer()
@@ -101,7 +101,7 @@ func startServer() (*apiServer, error) {
 	api := s.env.ControlPlane.GetAPIServer()
 	api.CertDir = dir // its default one would be created again at a restart
 	api.StopTimeout = 3 * time.Second
-	if s.config, err = apiserver.Begin(s.env); err != nil {
+	if s.config, err = apiserver.StartEnvironment(s.env); err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (s *apiServer) restart(t testing.TB) {
 		listener, err := net.Listen("tcp", host.Host)
 		return err == nil && listener.Close() == nil
 	}, stateTimeout, 20*time.Millisecond, "the port is free")
-	mortal.Lasting(api.Start, &err)
+	mortal.RunInLastingThread(api.Start, &err)
 	require.NoError(t, err)
 }
 

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (int, error) {
-	root, err := testclusters.Repository()
+	root, err := testclusters.RepositoryRoot()
 	if err != nil {
 		return 1, err
 	}
@@ -55,7 +55,7 @@ func run(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	env.Root, env.ageKeyFile = root, filepath.Join(root, "landscapes/local/.sops/age.key")
-	if missing := testclusters.Missing(root, false); missing != "" {
+	if missing := testclusters.MissingRequirement(root, false); missing != "" {
 		fmt.Fprintln(os.Stderr, "integration tests are left out:", missing)
 		return m.Run(), nil
 	}
@@ -112,7 +112,7 @@ func (e *environment) findProcess(cluster, part string) (*os.Process, error) {
 // most of the time.
 func TestLandscapeOnClusters(t *testing.T) {
 	if env.configs == nil {
-		t.Skip(testclusters.Missing(env.Root, false))
+		t.Skip(testclusters.MissingRequirement(env.Root, false))
 	}
 	started := time.Now()
 	s := newStage(t)
@@ -138,7 +138,7 @@ func TestLandscapeOnClusters(t *testing.T) {
 		{"an interrupted run", testInterrupt},
 		{"a Shoot that is gone from Git", testRemovedShoot},
 	} {
-		if !speeds.Has(t, step.name) {
+		if !speeds.HasPart(t, step.name) {
 			continue
 		}
 		if !t.Run(step.name, func(t *testing.T) { step.test(t, s.withTest(t)) }) {

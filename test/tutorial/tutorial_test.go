@@ -18,7 +18,7 @@ import (
 // writes the files and runs the commands of the page in one shell.
 func TestTutorial(t *testing.T) {
 	const root = "../.."
-	if missing := testclusters.Missing(root, false); missing != "" {
+	if missing := testclusters.MissingRequirement(root, false); missing != "" {
 		t.Skip(missing)
 	}
 	page, err := os.ReadFile(filepath.Join(root, "docs/tutorial/first-garden.md"))

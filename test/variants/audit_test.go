@@ -89,7 +89,7 @@ func TestAudit(t *testing.T) {
 // auditEventsInLogs returns the events in the logs of API servers.
 func auditEventsInLogs(t *testing.T, p *controlPlaneClient) (events []auditEvent, err error) {
 	for _, pod := range p.pods(t, apiServerPods) {
-		out, err := env.Clusters("logs", p.cluster, p.namespace+"/"+pod.Name)
+		out, err := env.RunLocal("logs", p.cluster, p.namespace+"/"+pod.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func TestFailureTolerance(t *testing.T) {
 	restarts := p.containerStatus(t, victim).RestartCount
 	kill := func() {
 		// Only this control plane has a third member.
-		_, err := env.Clusters("run", "--", "/bin/sh", "-c", `
+		_, err := env.RunLocal("run", "--", "/bin/sh", "-c", `
 for p in /proc/[0-9]*; do
   if grep -q -z -x -e '--config-file=/var/etcd/config/`+victim+`.yaml' $p/cmdline 2> /dev/null; then kill -9 ${p#/proc/} && killed=yes; fi
 done

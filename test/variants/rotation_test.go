@@ -66,14 +66,14 @@ func TestRotationOfAllCredentials(t *testing.T) {
 	for _, s := range prepared.accessTokens(t) {
 		assert.Equal(t, tokenKeyID(t, newToken), tokenKeyID(t, s), "processes of the control plane have tokens of the new key")
 	}
-	w.ChangeOver(prepared.apiClient)
+	w.UseClient(prepared.apiClient)
 
 	garden = runGardenOperation(t, "rotate-credentials-complete")
 	for _, kind := range []string{"certificateAuthorities", "serviceAccountKey", "workloadIdentityKey", "etcdEncryptionKey"} {
 		assert.Equal(t, "Completed", garden.phases()[kind], kind)
 	}
 	counts := w.Stop()
-	t.Logf("%d writes, %d lost connections", counts.Written, counts.Lost)
+	t.Logf("%d writes, %d lost connections", counts.Written, counts.LostConnections)
 	assert.Empty(t, counts.Failed, "requests that failed, other than by a lost connection")
 	came, refused := newcomers()
 	assert.Empty(t, refused, "somebody was refused with the access that he had just read")

@@ -51,11 +51,11 @@ var skipReason string
 
 func run(m *testing.M) (code int, err error) {
 	flag.Parse() // for testing.Short
-	root, err := testclusters.Repository()
+	root, err := testclusters.RepositoryRoot()
 	if err != nil {
 		return 1, err
 	}
-	if skipReason = testclusters.Missing(root, true); skipReason != "" {
+	if skipReason = testclusters.MissingRequirement(root, true); skipReason != "" {
 		return m.Run(), nil
 	}
 	kept := os.Getenv(clusterFolderVariable)
@@ -69,7 +69,7 @@ func run(m *testing.M) (code int, err error) {
 	if env.Programs, err = testclusters.Build(root, env.dir, filepath.Join(env.dir, "s")); err != nil {
 		return 1, err
 	}
-	if env.Keep = kept != ""; !env.Keep {
+	if env.KeepClusters = kept != ""; !env.KeepClusters {
 		defer func() { err = errors.Join(err, env.Clean()) }()
 	}
 	if skipReason, err = env.startClusters(); err != nil || skipReason != "" {

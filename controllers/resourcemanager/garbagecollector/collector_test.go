@@ -62,7 +62,7 @@ type testEnv struct {
 
 func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	y := &testEnv{TB: t, ns: fmt.Sprintf("gc%d-%d", os.Getpid(), server.count.Add(1)), clock: clocktesting.NewFakeClock(time.Now().Add(time.Hour))}
 	var cancel context.CancelFunc
 	y.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)

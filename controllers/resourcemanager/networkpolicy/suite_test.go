@@ -61,7 +61,7 @@ type testEnv struct {
 
 func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	id := fmt.Sprintf("np%d-%d", os.Getpid(), server.count.Add(1))
 	s := &testEnv{TB: t, ns: id, other: id + "-other", requests: &requestCounter{}}
 	var cancel context.CancelFunc

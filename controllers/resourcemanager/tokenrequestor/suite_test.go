@@ -85,7 +85,7 @@ func (r *logBuffer) text() string {
 
 func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	n := server.count.Add(1)
 	s := &testEnv{TB: t, source: fmt.Sprintf("source%d-%d", os.Getpid(), n), target: fmt.Sprintf("target%d-%d", os.Getpid(), n),
 		clock: clocktesting.NewFakeClock(time.Now()), log: &logBuffer{}}

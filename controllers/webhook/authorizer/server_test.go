@@ -60,7 +60,7 @@ func authorizationConfig(t *testing.T, webhook *httptest.Server) string {
 
 // TestWithAPIServer: a real API server with the configuration of the catalogue calls the webhook.
 func TestWithAPIServer(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	var handler atomic.Pointer[Handler]
 	webhook := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h := handler.Load(); h != nil {
@@ -80,7 +80,7 @@ func TestWithAPIServer(t *testing.T) {
 	}
 	env := &envtest.Environment{CRDs: definitions}
 	env.ControlPlane.GetAPIServer().Configure().Disable("authorization-mode").Set("authorization-config", authorizationConfig(t, webhook))
-	config, err := apiserver.Begin(env)
+	config, err := apiserver.StartEnvironment(env)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
 	config.QPS = -1

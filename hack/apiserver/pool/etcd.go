@@ -14,8 +14,8 @@ import (
 // (https://etcd.io/docs/latest/dev-guide/api_grpc_gateway/).
 type etcd struct{ url string }
 
-// root is the prefix of all keys of API servers.
-const root = "/registry/"
+// keyPrefix is the prefix of all keys of API servers.
+const keyPrefix = "/registry/"
 
 // entry is a key of etcd. The gateway has bytes as base64 and revisions as strings, as
 // encoding/json does with these types.
@@ -25,40 +25,40 @@ type entry struct {
 	Revision int64  `json:"mod_revision,string"`
 }
 
-// own are keys that API servers write by themselves while they run.
-var own = []string{"leases/kube-system/apiserver-", "masterleases/", "peerserverleases/"}
+// serverOwnedPrefixes are keys that API servers write by themselves while they run.
+var serverOwnedPrefixes = []string{"leases/kube-system/apiserver-", "masterleases/", "peerserverleases/"}
 
-func (e entry) isOwn() bool {
-	return slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(string(e.Key), root+prefix) })
+func (e entry) isServerOwned() bool {
+	return slices.ContainsFunc(serverOwnedPrefixes, func(prefix string) bool { return strings.HasPrefix(string(e.Key), keyPrefix+prefix) })
 }
 
-// content has the entries of an etcd by key, without keys that servers write by themselves.
-type content map[string]entry
+// etcdContent has the entries of an etcd by key, without keys that servers write by themselves.
+type etcdContent map[string]entry
 
 // read returns the content; without values if keysOnly is set.
-func (e etcd) read(keysOnly bool) (content, error) {
+func (e etcd) read(keysOnly bool) (etcdContent, error) {
 	var answer struct {
 		Kvs []entry `json:"kvs"`
 	}
-	end := []byte(root)
+	end := []byte(keyPrefix)
 	end[len(end)-1]++
-	if err := e.call("/v3/kv/range", map[string]any{"key": []byte(root), "range_end": end, "keys_only": keysOnly}, &answer); err != nil {
+	if err := e.call("/v3/kv/range", map[string]any{"key": []byte(keyPrefix), "range_end": end, "keys_only": keysOnly}, &answer); err != nil {
 		return nil, err
 	}
-	out := content{}
+	out := etcdContent{}
 	for _, kv := range answer.Kvs {
-		if !kv.isOwn() {
+		if !kv.isServerOwned() {
 			out[string(kv.Key)] = kv
 		}
 	}
 	return out, nil
 }
 
-// most is the maximum of changes in one transaction (--max-txn-ops of etcd).
-const most = 128
+// maxTransactionChanges is the maximum of changes in one transaction (--max-txn-ops of etcd).
+const maxTransactionChanges = 128
 
 // restore writes back the content of before, and returns it with its new revisions.
-func (e etcd) restore(before content) (content, error) {
+func (e etcd) restore(before etcdContent) (etcdContent, error) {
 	now, err := e.read(true)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (e etcd) restore(before content) (content, error) {
 			changes = append(changes, map[string]any{"request_put": map[string]any{"key": was.Key, "value": was.Value}})
 		}
 	}
-	for part := range slices.Chunk(changes, most) {
+	for part := range slices.Chunk(changes, maxTransactionChanges) {
 		if err := e.call("/v3/kv/txn", map[string]any{"success": part}, &struct{}{}); err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func (e etcd) restore(before content) (content, error) {
 	if now, err = e.read(true); err != nil {
 		return nil, err
 	}
-	out := content{}
+	out := etcdContent{}
 	for key, was := range before {
 		was.Revision = now[key].Revision
 		out[key] = was

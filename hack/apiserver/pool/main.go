@@ -61,7 +61,7 @@ func run(command []string) (int, error) {
 
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), apiserver.Pool+"="+socket)
+	cmd.Env = append(os.Environ(), apiserver.PoolVariable+"="+socket)
 	var exit *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
 		return 0, err

@@ -25,7 +25,7 @@ type pool struct {
 	mu      sync.Mutex
 	idle    []*server
 	started int
-	ended   bool
+	stopped bool
 }
 
 func (p *pool) serve(listener net.Listener) {
@@ -45,24 +45,24 @@ func (p *pool) lease(connection net.Conn) {
 	if err := json.NewDecoder(connection).Decode(&request); err != nil {
 		return // another run checks whether the socket is in use
 	}
-	s, err := p.take(request.Definitions)
+	s, err := p.acquire(request.Definitions)
 	if err != nil {
 		_ = json.NewEncoder(connection).Encode(apiserver.Answer{Error: err.Error()})
 		return
 	}
-	if err := json.NewEncoder(connection).Encode(s.answer()); err == nil {
+	if err := json.NewEncoder(connection).Encode(s.leaseAnswer()); err == nil {
 		_, _ = io.Copy(io.Discard, connection)
 	}
-	p.giveBack(s)
+	p.release(s)
 }
 
-// take returns a server with exactly these definitions.
-func (p *pool) take(definitions []*apiextensionsv1.CustomResourceDefinition) (*server, error) {
-	digest, err := digestOf(definitions)
+// acquire returns a server with exactly these definitions.
+func (p *pool) acquire(definitions []*apiextensionsv1.CustomResourceDefinition) (*server, error) {
+	digest, err := digestDefinitions(definitions)
 	if err != nil {
 		return nil, err
 	}
-	s := p.choose(digest)
+	s := p.takeIdle(digest)
 	if s != nil {
 		if err := s.reset(digest); err != nil {
 			fmt.Fprintln(os.Stderr, "pool of API servers: one could not be restored, and is stopped:", err)
@@ -72,54 +72,54 @@ func (p *pool) take(definitions []*apiextensionsv1.CustomResourceDefinition) (*s
 	}
 	if s == nil {
 		if s, err = startServer(); err != nil {
-			p.lost()
+			p.decrementStarted()
 			return nil, err
 		}
 	}
-	if err := s.define(digest, definitions); err != nil {
+	if err := s.installDefinitions(digest, definitions); err != nil {
 		s.stop()
-		p.lost()
+		p.decrementStarted()
 		return nil, err
 	}
 	return s, nil
 }
 
-// choose removes an idle server from the pool: with the same definitions, else without any, else,
+// takeIdle removes an idle server from the pool: with the same definitions, else without any, else,
 // from maxServers on, the least recently used one. It returns nil if a new server must start.
-func (p *pool) choose(digest string) *server {
+func (p *pool) takeIdle(digest string) *server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, wanted := range []string{digest, ""} {
-		if i := slices.IndexFunc(p.idle, func(s *server) bool { return s.definitions == wanted }); i >= 0 {
-			return p.remove(i)
+		if i := slices.IndexFunc(p.idle, func(s *server) bool { return s.definitionsDigest == wanted }); i >= 0 {
+			return p.removeIdle(i)
 		}
 	}
 	if p.started >= maxServers && len(p.idle) > 0 {
-		return p.remove(0)
+		return p.removeIdle(0)
 	}
 	p.started++
 	return nil
 }
 
-func (p *pool) remove(i int) *server {
+func (p *pool) removeIdle(i int) *server {
 	s := p.idle[i]
 	p.idle = slices.Delete(p.idle, i, i+1)
 	return s
 }
 
-// giveBack makes a server idle. take restores its content later: until then, a process that ends
+// release makes a server idle. take restores its content later: until then, a process that ends
 // late may still write.
-func (p *pool) giveBack(s *server) {
+func (p *pool) release(s *server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ended {
+	if p.stopped {
 		s.stop()
 		return
 	}
 	p.idle = append(p.idle, s)
 }
 
-func (p *pool) lost() {
+func (p *pool) decrementStarted() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.started--
@@ -129,14 +129,14 @@ func (p *pool) lost() {
 func (p *pool) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ended = true
+	p.stopped = true
 	for _, s := range p.idle {
 		s.stop()
 	}
 }
 
-// digestOf returns the digest of definitions, "" without any.
-func digestOf(definitions []*apiextensionsv1.CustomResourceDefinition) (string, error) {
+// digestDefinitions returns the digest of definitions, "" without any.
+func digestDefinitions(definitions []*apiextensionsv1.CustomResourceDefinition) (string, error) {
 	if len(definitions) == 0 {
 		return "", nil
 	}

@@ -26,7 +26,7 @@ import (
 // newPool starts a pool for this test alone.
 func newPool(t *testing.T) {
 	t.Helper()
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
 	require.NoError(t, err)
@@ -36,22 +36,22 @@ func newPool(t *testing.T) {
 		assert.NoError(t, listener.Close())
 		p.stop()
 	})
-	t.Setenv(apiserver.Pool, socket)
+	t.Setenv(apiserver.PoolVariable, socket)
 }
 
-// take returns a server, and a function that gives it back.
-func take(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition) (*rest.Config, kubernetes.Interface, func()) {
+// acquire returns a server, and a function that gives it back.
+func acquire(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition) (*rest.Config, kubernetes.Interface, func()) {
 	t.Helper()
-	config, end, err := apiserver.New(definitions...)
+	config, end, err := apiserver.Acquire(definitions...)
 	require.NoError(t, err)
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	return config, client, func() { require.NoError(t, end()) }
 }
 
-// everything returns all objects of a server by kind, without fields that it sets itself. An
+// listObjects returns all objects of a server by kind, without fields that it sets itself. An
 // APIService is created anew with the definitions of its group.
-func everything(t *testing.T, config *rest.Config) map[string][]string {
+func listObjects(t *testing.T, config *rest.Config) map[string][]string {
 	t.Helper()
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NoWarnings{}
@@ -88,13 +88,13 @@ func everything(t *testing.T, config *rest.Config) map[string][]string {
 	return out
 }
 
-// TestServersAreAsBefore checks that a server has nothing from its previous use.
-func TestServersAreAsBefore(t *testing.T) {
+// TestServersAreReset checks that a server has nothing from its previous use.
+func TestServersAreReset(t *testing.T) {
 	newPool(t)
 	ours := crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)
-	config, client, giveBack := take(t, ours...)
+	config, client, giveBack := acquire(t, ours...)
 	ctx := t.Context()
-	before := everything(t, config)
+	before := listObjects(t, config)
 
 	_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -116,9 +116,9 @@ func TestServersAreAsBefore(t *testing.T) {
 	host := config.Host
 	giveBack()
 
-	config, client, giveBack = take(t, ours...)
+	config, client, giveBack = acquire(t, ours...)
 	assert.Equal(t, host, config.Host, "another server was started")
-	assert.Equal(t, before, everything(t, config))
+	assert.Equal(t, before, listObjects(t, config))
 	_, err = client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	giveBack()
@@ -129,16 +129,16 @@ func TestServersAreAsBefore(t *testing.T) {
 func TestServersByDefinitions(t *testing.T) {
 	newPool(t)
 	ours := crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)
-	first, _, giveBackFirst := take(t)
-	second, _, giveBackSecond := take(t, ours...)
+	first, _, giveBackFirst := acquire(t)
+	second, _, giveBackSecond := acquire(t, ours...)
 	assert.NotEqual(t, first.Host, second.Host)
-	assert.Contains(t, everything(t, second), "managedresources")
+	assert.Contains(t, listObjects(t, second), "managedresources")
 	giveBackSecond()
 	giveBackFirst()
 
-	again, _, giveBack := take(t)
+	again, _, giveBack := acquire(t)
 	assert.Equal(t, first.Host, again.Host)
-	assert.NotContains(t, everything(t, again), "managedresources")
+	assert.NotContains(t, listObjects(t, again), "managedresources")
 	giveBack()
 }
 
@@ -147,6 +147,6 @@ func TestRefusedDefinitions(t *testing.T) {
 	newPool(t)
 	wrong := crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)[0]
 	wrong.Spec.Names.Plural = "others"
-	_, _, err := apiserver.New(wrong)
+	_, _, err := apiserver.Acquire(wrong)
 	require.ErrorContains(t, err, "metadata.name")
 }

@@ -22,55 +22,56 @@ import (
 
 // server is an API server with its etcd.
 type server struct {
-	env     *envtest.Environment
-	config  *rest.Config
-	etcd    etcd
-	dynamic dynamic.Interface
-	served  *discovery.DiscoveryClient
+	env             *envtest.Environment
+	config          *rest.Config
+	etcd            etcd
+	dynamic         dynamic.Interface
+	discoveryClient *discovery.DiscoveryClient
 
-	// blank is the content of the new server, defined its content with the definitions whose digest
-	// is definitions.
-	blank, defined state
-	definitions    string
+	// initialState is the content of the new server, defined its content with the definitions whose
+	// digest is definitions.
+	initialState, definedState serverState
+	definitionsDigest          string
 }
 
-// state is the whole content of a server at one time.
-type state struct {
-	content content
-	// kinds is the answer of the aggregated discovery.
-	kinds string
+// serverState is the whole content of a server at one time.
+type serverState struct {
+	content etcdContent
+	// discovery is the answer of the aggregated discovery.
+	discovery string
 }
 
-// patience is how long poll waits.
-const patience = time.Minute
+// pollTimeout is how long poll waits.
+const pollTimeout = time.Minute
 
 func startServer() (*server, error) {
 	s := &server{env: &envtest.Environment{ControlPlaneStopTimeout: time.Second}}
 	var err error
-	if s.config, err = apiserver.Begin(s.env); err != nil {
+	if s.config, err = apiserver.StartEnvironment(s.env); err != nil {
 		return nil, err
 	}
 	s.config.QPS, s.config.WarningHandler = -1, rest.NoWarnings{}
 	s.etcd = etcd{url: s.env.ControlPlane.Etcd.URL.String()}
 	if s.dynamic, err = dynamic.NewForConfig(s.config); err == nil {
-		s.served, err = discovery.NewDiscoveryClientForConfig(s.config)
+		s.discoveryClient, err = discovery.NewDiscoveryClientForConfig(s.config)
 	}
 	if err == nil {
-		err = s.begun()
+		err = s.waitUntilInitialized()
 	}
 	if err == nil {
-		s.blank, err = s.state()
+		s.initialState, err = s.readState()
 	}
 	if err != nil {
 		s.stop()
 		return nil, fmt.Errorf("a new API server: %w", err)
 	}
-	s.defined = s.blank
+	s.definedState = s.initialState
 	return s, nil
 }
 
-// begun waits for the objects that a new server creates after it reports that it is ready.
-func (s *server) begun() error {
+// waitUntilInitialized waits for the objects that a new server creates after it reports that it is
+// ready.
+func (s *server) waitUntilInitialized() error {
 	namespaces := s.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	services := s.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "services"}).Namespace(metav1.NamespaceDefault)
 	return poll(func(ctx context.Context) (bool, error) {
@@ -92,22 +93,22 @@ func ignoreNotFound(err error) error {
 }
 
 func poll(condition wait.ConditionWithContextFunc) error {
-	return wait.PollUntilContextTimeout(context.Background(), 5*time.Millisecond, patience, true, condition)
+	return wait.PollUntilContextTimeout(context.Background(), 5*time.Millisecond, pollTimeout, true, condition)
 }
 
-func (s *server) state() (state, error) {
-	kinds, err := s.kinds(context.Background())
+func (s *server) readState() (serverState, error) {
+	kinds, err := s.readDiscovery(context.Background())
 	if err != nil {
-		return state{}, err
+		return serverState{}, err
 	}
 	content, err := s.etcd.read(false)
-	return state{content: content, kinds: kinds}, err
+	return serverState{content: content, discovery: kinds}, err
 }
 
-func (s *server) kinds(ctx context.Context) (string, error) {
+func (s *server) readDiscovery(ctx context.Context) (string, error) {
 	var out strings.Builder
 	for _, path := range []string{"/api", "/apis"} {
-		text, err := s.served.RESTClient().Get().AbsPath(path).SetHeader("Accept", discovery.AcceptV2).DoRaw(ctx)
+		text, err := s.discoveryClient.RESTClient().Get().AbsPath(path).SetHeader("Accept", discovery.AcceptV2).DoRaw(ctx)
 		if err != nil {
 			return "", fmt.Errorf("reading the kinds that are served: %w", err)
 		}
@@ -120,66 +121,66 @@ func (s *server) kinds(ctx context.Context) (string, error) {
 // without any.
 func (s *server) reset(digest string) error {
 	var err error
-	if s.definitions == digest {
-		s.defined, err = s.restore(s.defined)
+	if s.definitionsDigest == digest {
+		s.definedState, err = s.restore(s.definedState)
 		return err
 	}
-	s.blank, err = s.restore(s.blank)
-	s.defined, s.definitions = s.blank, ""
+	s.initialState, err = s.restore(s.initialState)
+	s.definedState, s.definitionsDigest = s.initialState, ""
 	return err
 }
 
-// define installs definitions on a server without any.
-func (s *server) define(digest string, definitions []*apiextensionsv1.CustomResourceDefinition) error {
-	if s.definitions == digest {
+// installDefinitions installs definitions on a server without any.
+func (s *server) installDefinitions(digest string, definitions []*apiextensionsv1.CustomResourceDefinition) error {
+	if s.definitionsDigest == digest {
 		return nil
 	}
 	if _, err := envtest.InstallCRDs(s.config, envtest.CRDInstallOptions{CRDs: definitions}); err != nil {
 		return err
 	}
-	s.definitions = digest
+	s.definitionsDigest = digest
 	var err error
-	s.defined, err = s.state()
+	s.definedState, err = s.readState()
 	return err
 }
 
 // restore writes an earlier state to etcd, and waits until the server serves all of it.
-func (s *server) restore(before state) (state, error) {
+func (s *server) restore(before serverState) (serverState, error) {
 	var err error
 	if before.content, err = s.etcd.restore(before.content); err != nil {
-		return state{}, err
+		return serverState{}, err
 	}
 	err = poll(func(ctx context.Context) (bool, error) {
-		kinds, err := s.kinds(ctx)
-		return kinds == before.kinds, err
+		kinds, err := s.readDiscovery(ctx)
+		return kinds == before.discovery, err
 	})
 	if err != nil {
-		return state{}, fmt.Errorf("it does not serve the kinds of before: %w", err)
+		return serverState{}, fmt.Errorf("it does not serve the kinds of before: %w", err)
 	}
 	// A list without a resource version waits for the cache of its kind, from which other requests
 	// read without waiting.
-	_, lists, err := s.served.ServerGroupsAndResources()
+	_, lists, err := s.discoveryClient.ServerGroupsAndResources()
 	if err != nil {
-		return state{}, err
+		return serverState{}, err
 	}
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return state{}, err
+			return serverState{}, err
 		}
 		for _, r := range list.APIResources {
 			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") {
 				continue
 			}
 			if _, err := s.dynamic.Resource(version.WithResource(r.Name)).List(context.Background(), metav1.ListOptions{}); err != nil {
-				return state{}, fmt.Errorf("listing %s: %w", r.Name, err)
+				return serverState{}, fmt.Errorf("listing %s: %w", r.Name, err)
 			}
 		}
 	}
 	return before, nil
 }
 
-func (s *server) answer() apiserver.Answer {
+func (s *server) leaseAnswer() apiserver.Answer {
 	return apiserver.Answer{Host: s.config.Host, CA: s.config.CAData, Certificate: s.config.CertData, Key: s.config.KeyData}
 }
 

@@ -23,8 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
-// inFlight is the number of concurrent patches, of the engine and of the floor.
-const inFlight = 16
+// maxParallel is the number of concurrent patches, of the engine and of the floor.
+const maxParallel = 16
 
 // resources returns the resources of the objects by kind.
 func resources() map[string]schema.GroupVersionResource {
@@ -35,8 +35,8 @@ func resources() map[string]schema.GroupVersionResource {
 	}
 }
 
-// set returns objects of a mix of kinds as in a landscape.
-func (a arguments) set() (apply.Set, error) {
+// objectSet returns objects of a mix of kinds as in a landscape.
+func (a arguments) objectSet() (apply.Set, error) {
 	set := apply.Set{Name: a.namespace + "/bench", FieldManager: "pergola", Force: true}
 	for i := range a.objects {
 		text := `{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME, namespace: NS}, data: {key: NAME, text: "a line of configuration\nand another"}}`
@@ -78,17 +78,17 @@ func (a arguments) config() (*rest.Config, error) {
 }
 
 // applyOnce applies with a new engine, as a process does that has just started.
-func applyOnce(ctx context.Context, a arguments) (sample, error) { return a.engine(ctx, false) }
+func applyOnce(ctx context.Context, a arguments) (sample, error) { return a.runEngine(ctx, false) }
 
 // applyAgain measures the second of two applies by one engine.
-func applyAgain(ctx context.Context, a arguments) (sample, error) { return a.engine(ctx, true) }
+func applyAgain(ctx context.Context, a arguments) (sample, error) { return a.runEngine(ctx, true) }
 
-func (a arguments) engine(ctx context.Context, again bool) (sample, error) {
+func (a arguments) runEngine(ctx context.Context, again bool) (sample, error) {
 	config, err := a.config()
 	if err != nil {
 		return sample{}, err
 	}
-	set, err := a.set()
+	set, err := a.objectSet()
 	if err != nil {
 		return sample{}, err
 	}
@@ -97,7 +97,7 @@ func (a arguments) engine(ctx context.Context, again bool) (sample, error) {
 		return sample{}, err
 	}
 	defer cluster.Close()
-	engine := conventions.NewEngine(apply.Options{Parallel: inFlight})
+	engine := conventions.NewEngine(apply.Options{Parallel: maxParallel})
 	inventory := apply.NewConfigMapInventory(cluster, a.namespace, "pergola-inventory.bench", nil)
 	do := func() error {
 		_, err := engine.Apply(ctx, cluster, set, inventory, apply.ApplyOptions{})
@@ -109,17 +109,17 @@ func (a arguments) engine(ctx context.Context, again bool) (sample, error) {
 		}
 	}
 	before := cluster.Requests()
-	result, err := timed(do)
+	result, err := measureTime(do)
 	result.Requests = cluster.Requests().Sub(before)
 	return result, err
 }
 
-func floorOnce(ctx context.Context, a arguments) (sample, error) { return a.floor(ctx, false) }
+func floorOnce(ctx context.Context, a arguments) (sample, error) { return a.runFloor(ctx, false) }
 
-func floorAgain(ctx context.Context, a arguments) (sample, error) { return a.floor(ctx, true) }
+func floorAgain(ctx context.Context, a arguments) (sample, error) { return a.runFloor(ctx, true) }
 
-// floor sends the patches alone: no discovery, no inventory, no order, no cache.
-func (a arguments) floor(ctx context.Context, again bool) (sample, error) {
+// runFloor sends the patches alone: no discovery, no inventory, no order, no cache.
+func (a arguments) runFloor(ctx context.Context, again bool) (sample, error) {
 	config, err := a.config()
 	if err != nil {
 		return sample{}, err
@@ -128,7 +128,7 @@ func (a arguments) floor(ctx context.Context, again bool) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	set, err := a.set()
+	set, err := a.objectSet()
 	if err != nil {
 		return sample{}, err
 	}
@@ -138,7 +138,7 @@ func (a arguments) floor(ctx context.Context, again bool) (sample, error) {
 			return sample{}, err
 		}
 	}
-	result, err := timed(do)
+	result, err := measureTime(do)
 	result.Requests = map[string]int{"patch-apply": len(set.Objects)}
 	return result, err
 }
@@ -147,7 +147,7 @@ func patchAll(ctx context.Context, client dynamic.Interface, set apply.Set) erro
 	var group sync.WaitGroup
 	var mutex sync.Mutex
 	var failed error
-	slots := make(chan struct{}, inFlight)
+	slots := make(chan struct{}, maxParallel)
 	known := resources()
 	for _, o := range set.Objects {
 		slots <- struct{}{}
@@ -200,9 +200,9 @@ func wipe(ctx context.Context, a arguments) (sample, error) {
 	return sample{}, nil
 }
 
-// manifest writes the objects for kubectl.
-func manifest(_ context.Context, a arguments) (sample, error) {
-	set, err := a.set()
+// writeManifest writes the objects for kubectl.
+func writeManifest(_ context.Context, a arguments) (sample, error) {
+	set, err := a.objectSet()
 	if err != nil {
 		return sample{}, err
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-const local = "../../../landscapes/local"
+const localLandscape = "../../../landscapes/local"
 
 // TestRenderFloor checks that the floor reads components in their current form, as rendering does.
 func TestRenderFloor(t *testing.T) {
-	for _, dir := range []string{local, "../garden"} {
+	for _, dir := range []string{localLandscape, "../garden"} {
 		took, err := renderFloor(t.Context(), arguments{dir: dir})
 		require.NoError(t, err, dir)
 		assert.Len(t, took.Parts, 3)
@@ -50,8 +50,8 @@ func TestGardenWithAllOptions(t *testing.T) {
 	assert.Equal(t, []string{"garden/extensions", "garden/gardener-apiserver"}, off)
 }
 
-func TestSet(t *testing.T) {
-	set, err := arguments{namespace: "bench", objects: 10}.set()
+func TestObjectSet(t *testing.T) {
+	set, err := arguments{namespace: "bench", objects: 10}.objectSet()
 	require.NoError(t, err)
 	require.Len(t, set.Objects, 10)
 	seen := map[string]bool{}

@@ -42,7 +42,7 @@ func cases() map[string]func(context.Context, arguments) (sample, error) {
 		"floor":          floorOnce,
 		"floor-again":    floorAgain,
 		"wipe":           wipe,
-		"manifest":       manifest,
+		"manifest":       writeManifest,
 	}
 }
 
@@ -90,8 +90,8 @@ func run(ctx context.Context, args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// timed measures the time of do, and the CPU time of this process.
-func timed(do func() error) (sample, error) {
+// measureTime measures the time of do, and the CPU time of this process.
+func measureTime(do func() error) (sample, error) {
 	cpu, start := cpuSeconds(), time.Now()
 	err := do()
 	return sample{Seconds: time.Since(start).Seconds(), CPUSeconds: cpuSeconds() - cpu}, err

@@ -33,7 +33,7 @@ func renderLandscape(ctx context.Context, a arguments) (sample, error) {
 			return sample{}, err
 		}
 	}
-	return timed(do)
+	return measureTime(do)
 }
 
 // renderOwner renders one owner of a landscape a.runs times; loading is not measured.
@@ -54,7 +54,7 @@ func renderOwner(ctx context.Context, a arguments) (sample, error) {
 		if in.Owner.String() != a.owner {
 			continue
 		}
-		return timed(func() error {
+		return measureTime(func() error {
 			for range a.runs {
 				if _, err := render.Render(in, options); err != nil {
 					return err

@@ -22,15 +22,15 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// floor does the indispensable work of rendering, with the libraries alone. It evaluates the
-// components once (their secrets are known before), runs Helm and krusty, and drops the results. It
-// has no overlays, no names, no digests.
-type floor struct {
-	// requested are the secrets that components ask for, by owner and component.
-	requested      map[string][]string
-	charts         []chartInput
-	kustomizations []string
-	objects        int
+// floorRenderer does the indispensable work of rendering, with the libraries alone. It evaluates
+// the components once (their secrets are known before), runs Helm and krusty, and drops the
+// results. It has no overlays, no names, no digests.
+type floorRenderer struct {
+	// requestedSecrets are the secrets that components ask for, by owner and component.
+	requestedSecrets map[string][]string
+	charts           []chartInput
+	kustomizations   []string
+	objects          int
 }
 
 type chartInput struct {
@@ -48,33 +48,33 @@ func renderFloor(ctx context.Context, a arguments) (sample, error) {
 		return sample{}, err
 	}
 	if a.warm {
-		if _, err := floorTimes(owners); err != nil {
+		if _, err := timeFloor(owners); err != nil {
 			return sample{}, err
 		}
 	}
-	return floorTimes(owners)
+	return timeFloor(owners)
 }
 
-func floorTimes(owners []render.Input) (sample, error) {
-	f, parts := &floor{requested: map[string][]string{}}, map[string]float64{}
+func timeFloor(owners []render.Input) (sample, error) {
+	f, parts := &floorRenderer{requestedSecrets: map[string][]string{}}, map[string]float64{}
 	if err := eachComponent(owners, func(owner, dir string, built, input cue.Value) error {
 		asked, err := built.Unify(input).LookupPath(cue.ParsePath("component.secrets")).Fields()
 		if err != nil {
 			return nil // the component is not enabled
 		}
 		for asked.Next() {
-			f.requested[owner+dir] = append(f.requested[owner+dir], asked.Selector().Unquoted())
+			f.requestedSecrets[owner+dir] = append(f.requestedSecrets[owner+dir], asked.Selector().Unquoted())
 		}
 		return nil
 	}); err != nil {
 		return sample{}, err
 	}
-	all, err := timed(func() error {
+	all, err := measureTime(func() error {
 		for _, step := range []struct {
 			name string
 			do   func() error
-		}{{"CUE", func() error { return f.evaluate(owners) }}, {"Helm", f.helm}, {"krusty", f.krusty}} {
-			took, err := timed(step.do)
+		}{{"CUE", func() error { return f.evaluate(owners) }}, {"Helm", f.runHelm}, {"krusty", f.runKrusty}} {
+			took, err := measureTime(step.do)
 			if err != nil {
 				return fmt.Errorf("%s: %w", step.name, err)
 			}
@@ -90,13 +90,13 @@ func floorTimes(owners []render.Input) (sample, error) {
 }
 
 // evaluate evaluates all components of all owners.
-func (f *floor) evaluate(owners []render.Input) error {
+func (f *floorRenderer) evaluate(owners []render.Input) error {
 	return eachComponent(owners, func(owner, dir string, built, input cue.Value) error {
 		secrets := map[string]render.SecretFact{}
-		for _, name := range f.requested[owner+dir] {
+		for _, name := range f.requestedSecrets[owner+dir] {
 			secrets[name] = render.SecretFact{Name: name, Checksum: "c", Bundle: name + "-bundle", CABundle: "Y2E="}
 		}
-		return f.component(built.Unify(input.FillPath(cue.ParsePath("facts.secrets"), secrets)), dir)
+		return f.evaluateComponent(built.Unify(input.FillPath(cue.ParsePath("facts.secrets"), secrets)), dir)
 	})
 }
 
@@ -126,7 +126,7 @@ func eachComponent(owners []render.Input, visit func(owner, dir string, built, i
 	return nil
 }
 
-func (f *floor) component(v cue.Value, dir string) error {
+func (f *floorRenderer) evaluateComponent(v cue.Value, dir string) error {
 	enabled, err := v.LookupPath(cue.ParsePath("component.enabled")).Bool()
 	if err != nil || !enabled {
 		return err
@@ -143,15 +143,15 @@ func (f *floor) component(v cue.Value, dir string) error {
 		return err
 	}
 	for bundles.Next() {
-		if err := f.source(bundles.Value(), dir); err != nil {
+		if err := f.collectSource(bundles.Value(), dir); err != nil {
 			return fmt.Errorf("bundle %s: %w", bundles.Selector(), err)
 		}
 	}
 	return nil
 }
 
-// source records the inputs of Helm and krusty, and takes the objects out of CUE.
-func (f *floor) source(bundle cue.Value, dir string) error {
+// collectSource records the inputs of Helm and krusty, and takes the objects out of CUE.
+func (f *floorRenderer) collectSource(bundle cue.Value, dir string) error {
 	source := bundle.LookupPath(cue.ParsePath("source"))
 	if v := source.LookupPath(cue.ParsePath("helm")); v.Exists() {
 		var helm struct {
@@ -163,12 +163,12 @@ func (f *floor) source(bundle cue.Value, dir string) error {
 			return err
 		}
 		namespace, err := bundle.LookupPath(cue.ParsePath("namespace")).String()
-		f.charts = append(f.charts, chartInput{dir: resolve(dir, helm.Chart), release: helm.Release, namespace: namespace, values: helm.Values})
+		f.charts = append(f.charts, chartInput{dir: resolvePath(dir, helm.Chart), release: helm.Release, namespace: namespace, values: helm.Values})
 		return err
 	}
 	if v := source.LookupPath(cue.ParsePath("kustomize")); v.Exists() {
 		folder, err := v.String()
-		f.kustomizations = append(f.kustomizations, resolve(dir, folder))
+		f.kustomizations = append(f.kustomizations, resolvePath(dir, folder))
 		return err
 	}
 	if v := source.LookupPath(cue.ParsePath("cue")); v.Exists() {
@@ -179,14 +179,14 @@ func (f *floor) source(bundle cue.Value, dir string) error {
 	return nil
 }
 
-func resolve(dir, name string) string {
+func resolvePath(dir, name string) string {
 	if strings.HasPrefix(name, "/") {
 		return path.Clean(name[1:])
 	}
 	return path.Join(dir, name)
 }
 
-func (f *floor) helm() error {
+func (f *floorRenderer) runHelm() error {
 	for _, input := range f.charts {
 		var files []*loader.BufferedFile
 		err := eachFile(input.dir, func(name string, data []byte) error {
@@ -212,7 +212,7 @@ func (f *floor) helm() error {
 	return nil
 }
 
-func (f *floor) krusty() error {
+func (f *floorRenderer) runKrusty() error {
 	for _, dir := range f.kustomizations {
 		memory := filesys.MakeFsInMemory()
 		if err := eachFile(dir, func(name string, data []byte) error { return memory.WriteFile("/"+name, data) }); err != nil {

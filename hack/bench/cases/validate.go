@@ -18,7 +18,7 @@ import (
 
 // jsonSchemas writes the schemas that kubeconform reads.
 func jsonSchemas(_ context.Context, a arguments) (sample, error) {
-	return timed(func() error { return jsonschema.Write(a.file) })
+	return measureTime(func() error { return jsonschema.WriteAll(a.file) })
 }
 
 // validateAgain validates a landscape, then changes the file of a Shoot and measures another
@@ -57,7 +57,7 @@ func validateAgain(ctx context.Context, a arguments) (sample, error) {
 		if err := addLabel(files[run*len(files)/a.runs], fmt.Sprintf("changed-%d", run)); err != nil {
 			return sample{}, err
 		}
-		took, err := timed(validate)
+		took, err := measureTime(validate)
 		if err != nil {
 			return sample{}, err
 		}

@@ -10,28 +10,29 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// within is the namespace of the bundles and of the objects that declare them.
-const within = "bundles"
+// bundleNamespace is the namespace of the bundles and of the objects that declare them.
+const bundleNamespace = "bundles"
 
-// initial is the value of every bundle until it is changed.
-const initial = "as-declared"
+// initialValue is the value of every bundle until it is changed.
+const initialValue = "as-declared"
 
-// template is one bundle. Bundles differ in ${NAME} and ${VALUE}, as Flux substitutes variables.
+// bundleTemplate is one bundle. Bundles differ in ${NAME} and ${VALUE}, as Flux substitutes
+// variables.
 //
 //go:embed bundle.yaml
-var template string
+var bundleTemplate string
 
 func bundleName(i int) string { return fmt.Sprintf("b%04d", i) }
 
-// manifest returns the manifest of a bundle.
-func manifest(i int, value string) string {
-	return strings.NewReplacer("${NAME}", bundleName(i), "${VALUE}", value).Replace(template)
+// bundleManifest returns the manifest of a bundle.
+func bundleManifest(i int, value string) string {
+	return strings.NewReplacer("${NAME}", bundleName(i), "${VALUE}", value).Replace(bundleTemplate)
 }
 
-func objects(i int, value string) ([]*unstructured.Unstructured, error) {
+func bundleObjects(i int, value string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	for text := range strings.SplitSeq(manifest(i, value), "\n---\n") {
-		o, err := object(text)
+	for text := range strings.SplitSeq(bundleManifest(i, value), "\n---\n") {
+		o, err := parseObject(text)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +41,7 @@ func objects(i int, value string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-func object(text string) (*unstructured.Unstructured, error) {
+func parseObject(text string) (*unstructured.Unstructured, error) {
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
 		return nil, err
@@ -49,8 +50,8 @@ func object(text string) (*unstructured.Unstructured, error) {
 	return o, o.UnmarshalJSON(raw)
 }
 
-// kinds returns the resources that the benchmark uses, by kind.
-func kinds() map[string]schema.GroupVersionResource {
+// resourcesByKind returns the resources that the benchmark uses, by kind.
+func resourcesByKind() map[string]schema.GroupVersionResource {
 	core := func(name string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Version: "v1", Resource: name}
 	}

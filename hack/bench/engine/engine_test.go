@@ -30,23 +30,23 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(c *rest.Config) { config = c }))
 }
 
-// TestObjects checks the objects that all contenders get; their kinds are known here.
-func TestObjects(t *testing.T) {
-	list, err := objects(7, "v")
+// TestBundleObjects checks the objects that all contenders get; their kinds are known here.
+func TestBundleObjects(t *testing.T) {
+	list, err := bundleObjects(7, "v")
 	require.NoError(t, err)
 	require.Len(t, list, 4)
 	assert.Equal(t, "v", valueOf(list[0]))
 	for _, o := range list {
-		assert.Contains(t, kinds(), o.GetKind())
+		assert.Contains(t, resourcesByKind(), o.GetKind())
 		assert.Equal(t, "b0007", o.GetName())
-		assert.Equal(t, within, o.GetNamespace())
+		assert.Equal(t, bundleNamespace, o.GetNamespace())
 	}
-	assert.NotContains(t, manifest(7, "v"), "${")
+	assert.NotContains(t, bundleManifest(7, "v"), "${")
 }
 
-// TestPack checks that the archive is complete: Flux rejects it otherwise.
-func TestPack(t *testing.T) {
-	raw, err := pack("bundle.yaml", template)
+// TestPackArchive checks that the archive is complete: Flux rejects it otherwise.
+func TestPackArchive(t *testing.T) {
+	raw, err := packArchive("bundle.yaml", bundleTemplate)
 	require.NoError(t, err)
 	unzipped, err := gzip.NewReader(bytes.NewReader(raw))
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestPack(t *testing.T) {
 	assert.Equal(t, "bundle.yaml", header.Name)
 	text, err := io.ReadAll(archive)
 	require.NoError(t, err)
-	assert.Equal(t, template, string(text))
+	assert.Equal(t, bundleTemplate, string(text))
 	_, err = archive.Next()
 	assert.Equal(t, io.EOF, err)
 }
@@ -78,10 +78,10 @@ other 7
 	assert.Error(t, eachMetric(strings.NewReader("apiserver_request_total{} many\n"), "apiserver_request_total{", func(string, map[string]string, float64) {}))
 }
 
-func TestKey(t *testing.T) {
-	assert.Equal(t, "patch managedresources/status", key("patch", "managedresources", "status"))
-	assert.Empty(t, key("watch", "configmaps", ""))
-	assert.Empty(t, key("create", "ipaddresses", ""))
+func TestRequestKey(t *testing.T) {
+	assert.Equal(t, "patch managedresources/status", requestKey("patch", "managedresources", "status"))
+	assert.Empty(t, requestKey("watch", "configmaps", ""))
+	assert.Empty(t, requestKey("create", "ipaddresses", ""))
 	assert.Equal(t, "create", verbOf("POST"))
 	assert.Equal(t, "update", verbOf("PUT"))
 	assert.Equal(t, "list", verbOf("LIST"))
@@ -101,14 +101,14 @@ func TestLatency(t *testing.T) {
 
 // TestRequests checks that requests of others are counted, and requests of the benchmark are not.
 func TestRequests(t *testing.T) {
-	apiserver.Needed(t)
+	apiserver.SkipIfUnavailable(t)
 	s := testServer(t)
 	other := testServer(t)
 	ctx := t.Context()
-	require.NoError(t, s.namespace(ctx, within))
-	list, err := objects(1, "a")
+	require.NoError(t, s.createNamespace(ctx, bundleNamespace))
+	list, err := bundleObjects(1, "a")
 	require.NoError(t, err)
-	before, err := s.requests(ctx)
+	before, err := s.countRequests(ctx)
 	require.NoError(t, err)
 	require.NoError(t, s.apply(ctx, list[0]))
 	require.NoError(t, s.patch(ctx, "ConfigMap", "b0001", map[string]any{"data": map[string]any{"x": "y"}}))
@@ -122,14 +122,14 @@ func TestRequests(t *testing.T) {
 	}
 	limited, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	_, err = follower.until(limited, []string{"b0001"}, func(o *unstructured.Unstructured) bool { return valueOf(o) == "b" })
+	_, err = follower.waitUntil(limited, []string{"b0001"}, func(o *unstructured.Unstructured) bool { return valueOf(o) == "b" })
 	require.NoError(t, err)
-	want := counts{"apply configmaps": 1, "apply serviceaccounts": 1, "apply roles": 1, "apply services": 1}
+	want := requestCounts{"apply configmaps": 1, "apply serviceaccounts": 1, "apply roles": 1, "apply services": 1}
 	// A request is counted a moment after its answer.
-	var have counts
+	var have requestCounts
 	require.Eventually(t, func() bool {
-		after, err := s.requests(ctx)
-		have = after.minus(before)
+		after, err := s.countRequests(ctx)
+		have = after.subtract(before)
 		// The API server creates the Service kubernetes and an Event about its address ranges some
 		// time after it starts to answer.
 		delete(have, "create services")
@@ -155,7 +155,7 @@ func testServer(t *testing.T) *server {
 func TestRequestsFail(t *testing.T) {
 	h := httptest.NewServer(http.NotFoundHandler())
 	defer h.Close()
-	s := &server{config: &rest.Config{Host: h.URL}, http: h.Client(), own: newCounter()}
-	_, err := s.requests(t.Context())
+	s := &server{config: &rest.Config{Host: h.URL}, http: h.Client(), ownRequests: newCounter()}
+	_, err := s.countRequests(t.Context())
 	assert.Error(t, err)
 }

@@ -16,32 +16,34 @@ import (
 // no order.
 type floor struct {
 	base
-	cpu  float64
-	used process.Memory
+	cpuSeconds  float64
+	memoryUsage process.Memory
 }
 
-func (f *floor) prepare(ctx context.Context) error { return f.server.namespace(ctx, within) }
+func (f *floor) prepare(ctx context.Context) error {
+	return f.server.createNamespace(ctx, bundleNamespace)
+}
 
-// begin patches all objects in a process of its own, which ends afterwards.
-func (f *floor) begin(ctx context.Context) (time.Time, error) {
+// start patches all objects in a process of its own, which ends afterwards.
+func (f *floor) start(ctx context.Context) (time.Time, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return time.Time{}, err
 	}
-	p, err := process.Start(f.log, nil, self, "patch", "-kubeconfig", f.server.configuration, "-bundles", fmt.Sprint(f.bundles))
+	p, err := process.Start(f.log, nil, self, "patch", "-kubeconfig", f.server.kubeconfig, "-bundles", fmt.Sprint(f.bundles))
 	if err != nil {
 		return time.Time{}, err
 	}
 	defer p.Kill()
 	for {
 		// Memory can be read while the process runs, CPU time once it has ended.
-		if now, err := process.MemoryOf(p.PID()); err == nil {
-			f.used = process.Memory{Peak: max(f.used.Peak, now.Peak), Own: max(f.used.Own, now.Own)}
+		if now, err := process.ReadMemory(p.PID()); err == nil {
+			f.memoryUsage = process.Memory{Peak: max(f.memoryUsage.Peak, now.Peak), WithoutFilePages: max(f.memoryUsage.WithoutFilePages, now.WithoutFilePages)}
 		}
 		select {
-		case <-p.Ended():
+		case <-p.Done():
 			cpu, err := p.Result()
-			f.cpu += cpu
+			f.cpuSeconds += cpu
 			return time.Now(), err
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
@@ -50,10 +52,10 @@ func (f *floor) begin(ctx context.Context) (time.Time, error) {
 	}
 }
 
-func (f *floor) again(ctx context.Context) (time.Time, error) { return f.begin(ctx) }
+func (f *floor) reconcileAll(ctx context.Context) (time.Time, error) { return f.start(ctx) }
 
 func (f *floor) change(ctx context.Context, i int, value string) error {
-	list, err := objects(i, value)
+	list, err := bundleObjects(i, value)
 	if err != nil {
 		return err
 	}
@@ -64,15 +66,15 @@ func (f *floor) repair(ctx context.Context, i int, value string) error {
 	return f.change(ctx, i, value)
 }
 
-func (f *floor) usage() (float64, process.Memory, error) { return f.cpu, f.used, nil }
+func (f *floor) usage() (float64, process.Memory, error) { return f.cpuSeconds, f.memoryUsage, nil }
 
-func (f *floor) forget() error {
-	f.used = process.Memory{}
+func (f *floor) resetPeak() error {
+	f.memoryUsage = process.Memory{}
 	return nil
 }
 
 func (s *server) apply(ctx context.Context, o *unstructured.Unstructured) error {
-	_, err := s.of(o.GetKind(), o.GetNamespace()).Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: "floor", Force: true})
+	_, err := s.resource(o.GetKind(), o.GetNamespace()).Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: "floor", Force: true})
 	if err != nil {
 		return fmt.Errorf("apply %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
@@ -85,8 +87,8 @@ func patchCommand(ctx context.Context, a arguments) error {
 	if err != nil {
 		return err
 	}
-	return each(a.bundles, func(i int) error {
-		list, err := objects(i, initial)
+	return forEachParallel(a.bundles, func(i int) error {
+		list, err := bundleObjects(i, initialValue)
 		if err != nil {
 			return err
 		}

@@ -25,21 +25,21 @@ type flux struct{ base }
 const runtimeNamespace = "flux-system"
 
 func (f *flux) prepare(ctx context.Context) error {
-	if err := f.server.define(ctx, f.definitions); err != nil {
+	if err := f.server.createDefinitions(ctx, f.definitions); err != nil {
 		return err
 	}
-	for _, name := range []string{within, runtimeNamespace} {
-		if err := f.server.namespace(ctx, name); err != nil {
+	for _, name := range []string{bundleNamespace, runtimeNamespace} {
+		if err := f.server.createNamespace(ctx, name); err != nil {
 			return err
 		}
 	}
-	if err := f.source(ctx); err != nil {
+	if err := f.serveSource(ctx); err != nil {
 		return err
 	}
-	return each(f.bundles, func(i int) error {
-		o, err := object(fmt.Sprintf("{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: %s, namespace: %s}, spec: {interval: 1h, "+
+	return forEachParallel(f.bundles, func(i int) error {
+		o, err := parseObject(fmt.Sprintf("{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: %s, namespace: %s}, spec: {interval: 1h, "+
 			"path: ./, prune: true, wait: %t, timeout: 1m, sourceRef: {kind: GitRepository, name: bundle}, postBuild: {substitute: {NAME: %s, VALUE: %s}}}}",
-			bundleName(i), within, f.wait, bundleName(i), initial))
+			bundleName(i), bundleNamespace, f.wait, bundleName(i), initialValue))
 		if err != nil {
 			return err
 		}
@@ -47,9 +47,9 @@ func (f *flux) prepare(ctx context.Context) error {
 	})
 }
 
-// source serves the archive and declares its URL, as source-controller would.
-func (f *flux) source(ctx context.Context) error {
-	archive, err := pack("bundle.yaml", template)
+// serveSource serves the archive and declares its URL, as source-controller would.
+func (f *flux) serveSource(ctx context.Context) error {
+	archive, err := packArchive("bundle.yaml", bundleTemplate)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (f *flux) source(ctx context.Context) error {
 	})}
 	go func() { _ = web.Serve(l) }()
 	context.AfterFunc(ctx, func() { _ = web.Close() })
-	o, err := object("{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: bundle, namespace: " + within + "}, spec: {interval: 1h, url: https://git.example.com/bundle}}")
+	o, err := parseObject("{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: bundle, namespace: " + bundleNamespace + "}, spec: {interval: 1h, url: https://git.example.com/bundle}}")
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (f *flux) source(ctx context.Context) error {
 	}}, "status")
 }
 
-// pack returns an archive of one file.
-func pack(name, text string) ([]byte, error) {
+// packArchive returns an archive of one file.
+func packArchive(name, text string) ([]byte, error) {
 	var out bytes.Buffer
 	compressed := gzip.NewWriter(&out)
 	archive := tar.NewWriter(compressed)
@@ -100,51 +100,51 @@ func pack(name, text string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (f *flux) begin(ctx context.Context) (time.Time, error) {
+func (f *flux) start(ctx context.Context) (time.Time, error) {
 	list, err := f.server.follow(ctx, "Kustomization")
 	if err != nil {
 		return time.Time{}, err
 	}
 	defer list.stop()
-	before := list.known()
-	f.process, err = process.Start(f.log, []string{"KUBECONFIG=" + f.server.configuration, "RUNTIME_NAMESPACE=" + runtimeNamespace},
+	before := list.snapshot()
+	f.process, err = process.Start(f.log, []string{"KUBECONFIG=" + f.server.kubeconfig, "RUNTIME_NAMESPACE=" + runtimeNamespace},
 		f.controller, fmt.Sprintf("--concurrent=%d", f.workers), "--kube-api-qps=1000", "--kube-api-burst=2000",
 		"--metrics-addr=0", "--health-addr=0", "--log-level=info", "--log-encoding=json")
 	if err != nil {
 		return time.Time{}, err
 	}
-	alive, cancel := f.process.During(ctx)
+	alive, cancel := f.process.ContextUntilExit(ctx)
 	defer cancel()
 	// The controller writes a status when it starts with a Kustomization, and when it ends.
-	done, err := list.until(alive, f.names(), func(o *unstructured.Unstructured) bool {
+	done, err := list.waitUntil(alive, f.names(), func(o *unstructured.Unstructured) bool {
 		return o.GetResourceVersion() != before[o.GetName()].GetResourceVersion() && isReady(o)
 	})
-	return last(done), err
+	return latest(done), err
 }
 
 func isReady(o *unstructured.Unstructured) bool {
 	c := conditions(o)
-	return observed(o) && c["Ready"] == "True" && c["Reconciling"] != "True"
+	return isObserved(o) && c["Ready"] == "True" && c["Reconciling"] != "True"
 }
 
-func (f *flux) again(ctx context.Context) (time.Time, error) {
+func (f *flux) reconcileAll(ctx context.Context) (time.Time, error) {
 	list, err := f.server.follow(ctx, "Kustomization")
 	if err != nil {
 		return time.Time{}, err
 	}
 	defer list.stop()
-	if err := each(f.bundles, func(i int) error { return f.request(ctx, i, "again") }); err != nil {
+	if err := forEachParallel(f.bundles, func(i int) error { return f.requestReconcile(ctx, i, "again") }); err != nil {
 		return time.Time{}, err
 	}
-	done, err := list.until(ctx, f.names(), func(o *unstructured.Unstructured) bool {
+	done, err := list.waitUntil(ctx, f.names(), func(o *unstructured.Unstructured) bool {
 		handled, _, _ := unstructured.NestedString(o.Object, "status", "lastHandledReconcileAt")
 		return handled == "again" && isReady(o)
 	})
-	return last(done), err
+	return latest(done), err
 }
 
-// request requests a reconciliation of one Kustomization, by Flux's annotation.
-func (f *flux) request(ctx context.Context, i int, mark string) error {
+// requestReconcile requests a reconciliation of one Kustomization, by Flux's annotation.
+func (f *flux) requestReconcile(ctx context.Context, i int, mark string) error {
 	return f.server.patch(ctx, "Kustomization", bundleName(i), annotation("reconcile.fluxcd.io/requestedAt", mark))
 }
 
@@ -155,4 +155,6 @@ func (f *flux) change(ctx context.Context, i int, value string) error {
 }
 
 // repair requests a reconciliation: Flux checks drift only at its interval.
-func (f *flux) repair(ctx context.Context, i int, _ string) error { return f.request(ctx, i, "drift") }
+func (f *flux) repair(ctx context.Context, i int, _ string) error {
+	return f.requestReconcile(ctx, i, "drift")
+}

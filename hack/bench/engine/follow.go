@@ -26,7 +26,7 @@ type follower struct {
 
 // follow lists and watches a kind in the namespace of the bundles until the context ends.
 func (s *server) follow(ctx context.Context, kind string) (*follower, error) {
-	list, err := s.of(kind, within).List(ctx, metav1.ListOptions{})
+	list, err := s.resource(kind, bundleNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -34,12 +34,12 @@ func (s *server) follow(ctx context.Context, kind string) (*follower, error) {
 	for _, o := range list.Items {
 		f.objects[o.GetName()] = &o
 	}
-	if f.watch, err = s.of(kind, within).Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}); err != nil {
+	if f.watch, err = s.resource(kind, bundleNamespace).Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}); err != nil {
 		return nil, err
 	}
 	go func() {
 		for event := range f.watch.ResultChan() {
-			f.note(event)
+			f.record(event)
 		}
 		f.fail(fmt.Errorf("the watch of %s has ended", kind))
 	}()
@@ -48,7 +48,7 @@ func (s *server) follow(ctx context.Context, kind string) (*follower, error) {
 
 func (f *follower) stop() { f.watch.Stop() }
 
-func (f *follower) note(event watch.Event) {
+func (f *follower) record(event watch.Event) {
 	o, ok := event.Object.(*unstructured.Unstructured)
 	if !ok || event.Type == watch.Error {
 		f.fail(errors.New("a watch has failed"))
@@ -77,16 +77,16 @@ func (f *follower) wake() {
 	f.changed = make(chan struct{})
 }
 
-// known returns the current objects.
-func (f *follower) known() map[string]*unstructured.Unstructured {
+// snapshot returns the current objects.
+func (f *follower) snapshot() map[string]*unstructured.Unstructured {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.objects)
 }
 
-// until waits until holds was true for each named object, and returns the time for each. It does
-// not check an object again.
-func (f *follower) until(ctx context.Context, names []string, holds func(*unstructured.Unstructured) bool) (map[string]time.Time, error) {
+// waitUntil waits until holds was true for each named object, and returns the time for each. It
+// does not check an object again.
+func (f *follower) waitUntil(ctx context.Context, names []string, holds func(*unstructured.Unstructured) bool) (map[string]time.Time, error) {
 	left, done := map[string]bool{}, map[string]time.Time{}
 	for _, name := range names {
 		left[name] = true
@@ -116,19 +116,19 @@ func (f *follower) until(ctx context.Context, names []string, holds func(*unstru
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%d of %d are not done, such as %s: %w", len(left), len(names), first(left), context.Cause(ctx))
+			return nil, fmt.Errorf("%d of %d are not done, such as %s: %w", len(left), len(names), anyName(left), context.Cause(ctx))
 		}
 	}
 }
 
-func first(names map[string]bool) string {
+func anyName(names map[string]bool) string {
 	for name := range names {
 		return name
 	}
 	return ""
 }
 
-func last(times map[string]time.Time) time.Time {
+func latest(times map[string]time.Time) time.Time {
 	var out time.Time
 	for _, t := range times {
 		if t.After(out) {

@@ -16,13 +16,13 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// counts are requests by verb and resource, such as "apply configmaps" or "patch
+// requestCounts are requests by verb and resource, such as "apply configmaps" or "patch
 // managedresources/status".
-type counts map[string]int
+type requestCounts map[string]int
 
-// minus returns the requests since an earlier count.
-func (c counts) minus(earlier counts) counts {
-	out := counts{}
+// subtract returns the requests since an earlier count.
+func (c requestCounts) subtract(earlier requestCounts) requestCounts {
+	out := requestCounts{}
 	for key, n := range c {
 		if d := n - earlier[key]; d > 0 {
 			out[key] = d
@@ -31,7 +31,7 @@ func (c counts) minus(earlier counts) counts {
 	return out
 }
 
-func (c counts) total() int {
+func (c requestCounts) total() int {
 	sum := 0
 	for _, n := range c {
 		sum += n
@@ -39,9 +39,9 @@ func (c counts) total() int {
 	return sum
 }
 
-// internal returns resources that the API server reads and writes for itself: addresses of
+// internalResources returns resources that the API server reads and writes for itself: addresses of
 // Services, its lease, flow control, default roles, namespaces.
-func internal() sets.Set[string] {
+func internalResources() sets.Set[string] {
 	return sets.New("leases", "ipaddresses", "servicecidrs", "flowschemas", "prioritylevelconfigurations", "apiservices",
 		"endpoints", "endpointslices", "priorityclasses", "clusterroles", "clusterrolebindings", "rolebindings", "namespaces",
 		"customresourcedefinitions", "resourcequotas", "limitranges", "nodes", "storageclasses", "volumeattachments",
@@ -49,10 +49,10 @@ func internal() sets.Set[string] {
 		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "deviceclasses", "resourceclaims", "resourceslices")
 }
 
-// key identifies a request; "" for requests that are not counted: watches, which the API server
-// counts when they end, and internal resources.
-func key(verb, resource, subresource string) string {
-	if resource == "" || verb == "watch" || internal().Has(resource) {
+// requestKey identifies a request; "" for requests that are not counted: watches, which the API
+// server counts when they end, and internal resources.
+func requestKey(verb, resource, subresource string) string {
+	if resource == "" || verb == "watch" || internalResources().Has(resource) {
 		return ""
 	}
 	if subresource != "" {
@@ -61,9 +61,9 @@ func key(verb, resource, subresource string) string {
 	return verb + " " + resource
 }
 
-// requests returns all requests that the API server has answered, without the benchmark's own.
-func (s *server) requests(ctx context.Context) (counts, error) {
-	mine := s.own.snapshot()
+// countRequests returns all requests that the API server has answered, without the benchmark's own.
+func (s *server) countRequests(ctx context.Context) (requestCounts, error) {
+	mine := s.ownRequests.snapshot()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.config.Host, "/")+"/metrics", nil)
 	if err != nil {
 		return nil, err
@@ -76,16 +76,16 @@ func (s *server) requests(ctx context.Context) (counts, error) {
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("metrics of the API server: %s", resp.Status)
 	}
-	all := counts{}
+	all := requestCounts{}
 	err = eachMetric(resp.Body, "apiserver_request_total{", func(_ string, labels map[string]string, value float64) {
-		if k := key(verbOf(labels["verb"]), labels["resource"], labels["subresource"]); k != "" {
+		if k := requestKey(verbOf(labels["verb"]), labels["resource"], labels["subresource"]); k != "" {
 			all[k] += int(value)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return all.minus(mine), nil
+	return all.subtract(mine), nil
 }
 
 // verbOf returns the RBAC verb for the verb of the metric.
@@ -125,24 +125,24 @@ func eachMetric(text io.Reader, prefix string, visit func(name string, labels ma
 	return lines.Err()
 }
 
-// counter counts the requests of a client by the same keys.
-type counter struct {
-	info *request.RequestInfoFactory
-	mu   sync.Mutex
-	n    counts
+// requestCounter counts the requests of a client by the same keys.
+type requestCounter struct {
+	info   *request.RequestInfoFactory
+	mu     sync.Mutex
+	counts requestCounts
 }
 
-func newCounter() *counter {
-	return &counter{n: counts{}, info: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}}
+func newCounter() *requestCounter {
+	return &requestCounter{counts: requestCounts{}, info: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}}
 }
 
-func (c *counter) snapshot() counts {
+func (c *requestCounter) snapshot() requestCounts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return maps.Clone(c.n)
+	return maps.Clone(c.counts)
 }
 
-func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
+func (c *requestCounter) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
 		info, err := c.info.NewRequestInfo(req)
 		if err != nil {
@@ -152,9 +152,9 @@ func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
 		if req.Header.Get("Content-Type") == string(types.ApplyYAMLPatchType) {
 			verb = "apply"
 		}
-		if k := key(verb, info.Resource, info.Subresource); k != "" && info.IsResourceRequest {
+		if k := requestKey(verb, info.Resource, info.Subresource); k != "" && info.IsResourceRequest {
 			c.mu.Lock()
-			c.n[k]++
+			c.counts[k]++
 			c.mu.Unlock()
 		}
 		return next.RoundTrip(req)

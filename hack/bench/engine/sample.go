@@ -13,8 +13,8 @@ type sample struct {
 	// OwnBytes is the peak without pages of files.
 	OwnBytes int64 `json:"ownBytes,omitempty"`
 	// ServerCPUSeconds is the CPU time of the API server and etcd.
-	ServerCPUSeconds float64 `json:"serverCPUSeconds,omitempty"`
-	Requests         counts  `json:"requests,omitzero"`
+	ServerCPUSeconds float64       `json:"serverCPUSeconds,omitempty"`
+	Requests         requestCounts `json:"requests,omitzero"`
 	// Units is the number of bundles, or of changes, that the requests were for.
 	Units   int      `json:"units"`
 	Latency *latency `json:"latency,omitempty"`

@@ -15,11 +15,11 @@ import (
 type contender interface {
 	// prepare creates the objects that the contender finds when it starts.
 	prepare(ctx context.Context) error
-	// begin starts the contender and returns when all bundles were done. The contender keeps
+	// start starts the contender and returns when all bundles were done. The contender keeps
 	// running.
-	begin(ctx context.Context) (time.Time, error)
-	// again makes the running contender reconcile all bundles, and returns when it was done.
-	again(ctx context.Context) (time.Time, error)
+	start(ctx context.Context) (time.Time, error)
+	// reconcileAll makes the running contender reconcile all bundles, and returns when it was done.
+	reconcileAll(ctx context.Context) (time.Time, error)
 	// change declares another value in one bundle.
 	change(ctx context.Context, i int, value string) error
 	// repair asks the contender to repair a bundle, unless it detects drift; value is the declared
@@ -27,9 +27,9 @@ type contender interface {
 	repair(ctx context.Context, i int, value string) error
 	// usage returns the CPU time of the process so far, and its peak memory since forget.
 	usage() (cpuSeconds float64, used process.Memory, err error)
-	forget() error
-	// end stops the contender.
-	end(ctx context.Context) error
+	resetPeak() error
+	// stop stops the contender.
+	stop(ctx context.Context) error
 }
 
 // base has the common fields of contenders.
@@ -47,18 +47,18 @@ func (b *base) usage() (float64, process.Memory, error) {
 	if err != nil {
 		return 0, process.Memory{}, err
 	}
-	used, err := process.MemoryOf(b.process.PID())
+	used, err := process.ReadMemory(b.process.PID())
 	return cpu, used, err
 }
 
-func (b *base) forget() error {
+func (b *base) resetPeak() error {
 	if b.process == nil {
 		return nil
 	}
-	return process.ForgetPeak(b.process.PID())
+	return process.ResetPeak(b.process.PID())
 }
 
-func (b *base) end(ctx context.Context) error {
+func (b *base) stop(ctx context.Context) error {
 	if b.process == nil {
 		return nil
 	}
@@ -85,7 +85,7 @@ type scenarios struct {
 // run runs all scenarios, one after the other in one cluster.
 func (s scenarios) run(ctx context.Context) (samples map[string]sample, err error) {
 	defer func() {
-		if stopped := s.contender.end(context.WithoutCancel(ctx)); err == nil {
+		if stopped := s.contender.stop(context.WithoutCancel(ctx)); err == nil {
 			err = stopped
 		}
 	}()
@@ -96,7 +96,7 @@ func (s scenarios) run(ctx context.Context) (samples map[string]sample, err erro
 	for _, scenario := range []struct {
 		name string
 		do   func(context.Context) (sample, error)
-	}{{"empty", s.empty}, {"restart", s.restart}, {"again", s.again}, {"change", s.change}, {"drift", s.repaired}} {
+	}{{"empty", s.measureEmpty}, {"restart", s.measureRestart}, {"again", s.measureAgain}, {"change", s.measureChanges}, {"drift", s.measureRepair}} {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", s.arguments.contender, scenario.name)
 		limited, cancel := context.WithTimeout(ctx, s.patience)
 		samples[scenario.name], err = scenario.do(limited)
@@ -108,38 +108,38 @@ func (s scenarios) run(ctx context.Context) (samples map[string]sample, err erro
 	return samples, nil
 }
 
-func (s scenarios) empty(ctx context.Context) (sample, error) {
-	took, err := s.measured(ctx, true, s.bundles, s.contender.begin)
+func (s scenarios) measureEmpty(ctx context.Context) (sample, error) {
+	took, err := s.measure(ctx, true, s.bundles, s.contender.start)
 	if err != nil {
 		return took, err
 	}
 	return took, s.server.verify(ctx, s.bundles)
 }
 
-func (s scenarios) restart(ctx context.Context) (sample, error) {
-	if err := s.contender.end(ctx); err != nil {
+func (s scenarios) measureRestart(ctx context.Context) (sample, error) {
+	if err := s.contender.stop(ctx); err != nil {
 		return sample{}, err
 	}
-	if err := s.quiet(ctx); err != nil {
+	if err := s.waitUntilQuiet(ctx); err != nil {
 		return sample{}, err
 	}
-	return s.measured(ctx, true, s.bundles, s.contender.begin)
+	return s.measure(ctx, true, s.bundles, s.contender.start)
 }
 
-func (s scenarios) again(ctx context.Context) (sample, error) {
-	return s.measured(ctx, false, s.bundles, s.contender.again)
+func (s scenarios) measureAgain(ctx context.Context) (sample, error) {
+	return s.measure(ctx, false, s.bundles, s.contender.reconcileAll)
 }
 
-// measured measures the time of do and the CPU time of the API server in this time. Requests and
+// measure measures the time of do and the CPU time of the API server in this time. Requests and
 // CPU time of the contender count until no more requests are sent.
-func (s scenarios) measured(ctx context.Context, starts bool, units int, do func(context.Context) (time.Time, error)) (sample, error) {
-	requests, err := s.server.requests(ctx)
+func (s scenarios) measure(ctx context.Context, starts bool, units int, do func(context.Context) (time.Time, error)) (sample, error) {
+	requests, err := s.server.countRequests(ctx)
 	if err != nil {
 		return sample{}, err
 	}
 	var cpu float64
 	if !starts {
-		if err := s.contender.forget(); err != nil {
+		if err := s.contender.resetPeak(); err != nil {
 			return sample{}, err
 		}
 		if cpu, _, err = s.contender.usage(); err != nil {
@@ -161,16 +161,16 @@ func (s scenarios) measured(ctx context.Context, starts bool, units int, do func
 		return sample{}, err
 	}
 	out.ServerCPUSeconds = after - servers
-	if err := s.quiet(ctx); err != nil {
+	if err := s.waitUntilQuiet(ctx); err != nil {
 		return sample{}, err
 	}
 	total, used, err := s.contender.usage()
 	if err != nil {
 		return sample{}, err
 	}
-	out.CPUSeconds, out.PeakBytes, out.OwnBytes = total-cpu, used.Peak, used.Own
-	all, err := s.server.requests(ctx)
-	out.Requests = all.minus(requests)
+	out.CPUSeconds, out.PeakBytes, out.OwnBytes = total-cpu, used.Peak, used.WithoutFilePages
+	all, err := s.server.countRequests(ctx)
+	out.Requests = all.subtract(requests)
 	return out, err
 }
 
@@ -186,11 +186,11 @@ func (s scenarios) serverCPU() (float64, error) {
 	return sum, nil
 }
 
-// quiet waits until only the benchmark has sent requests for a second.
-func (s scenarios) quiet(ctx context.Context) error {
+// waitUntilQuiet waits until only the benchmark has sent requests for a second.
+func (s scenarios) waitUntilQuiet(ctx context.Context) error {
 	before := -1
 	for same := 0; same < 2; {
-		now, err := s.server.requests(ctx)
+		now, err := s.server.countRequests(ctx)
 		if err != nil {
 			return err
 		}
@@ -206,28 +206,28 @@ func (s scenarios) quiet(ctx context.Context) error {
 	return nil
 }
 
-// change measures single changes, one after the other: from before the declaration is written until
-// the object has changed.
-func (s scenarios) change(ctx context.Context) (sample, error) {
+// measureChanges measures single changes, one after the other: from before the declaration is
+// written until the object has changed.
+func (s scenarios) measureChanges(ctx context.Context) (sample, error) {
 	objects, err := s.server.follow(ctx, "ConfigMap")
 	if err != nil {
 		return sample{}, err
 	}
 	defer objects.stop()
 	var took []time.Duration
-	out, err := s.measured(ctx, false, s.changes, func(ctx context.Context) (time.Time, error) {
+	out, err := s.measure(ctx, false, s.changes, func(ctx context.Context) (time.Time, error) {
 		for n := range s.changes {
 			i, value := n*7919%s.bundles, fmt.Sprintf("changed-%d", n)
 			begin := time.Now()
 			if err := s.contender.change(ctx, i, value); err != nil {
 				return begin, err
 			}
-			done, err := objects.until(ctx, []string{bundleName(i)}, func(o *unstructured.Unstructured) bool { return valueOf(o) == value })
+			done, err := objects.waitUntil(ctx, []string{bundleName(i)}, func(o *unstructured.Unstructured) bool { return valueOf(o) == value })
 			if err != nil {
 				return begin, err
 			}
-			took = append(took, last(done).Sub(begin))
-			if err := s.quiet(ctx); err != nil {
+			took = append(took, latest(done).Sub(begin))
+			if err := s.waitUntilQuiet(ctx); err != nil {
 				return begin, err
 			}
 		}
@@ -239,22 +239,22 @@ func (s scenarios) change(ctx context.Context) (sample, error) {
 	out.Latency = latencyOf(took)
 	out.Seconds = out.Latency.Median // the total has the pauses in it
 	out.ServerCPUSeconds = 0         // and so has the CPU time of the API server
-	return s.single(out), nil
+	return s.clearSharedValues(out), nil
 }
 
-// repaired measures the repair of objects that are changed all at once: from before each change
-// until it is undone.
-func (s scenarios) repaired(ctx context.Context) (sample, error) {
+// measureRepair measures the repair of objects that are changed all at once: from before each
+// change until it is undone.
+func (s scenarios) measureRepair(ctx context.Context) (sample, error) {
 	objects, err := s.server.follow(ctx, "ConfigMap")
 	if err != nil {
 		return sample{}, err
 	}
 	defer objects.stop()
 	n := min(s.drift, s.bundles)
-	before, begins, names := objects.known(), make([]time.Time, n), make([]string, n)
+	before, begins, names := objects.snapshot(), make([]time.Time, n), make([]string, n)
 	var took []time.Duration
-	out, err := s.measured(ctx, false, n, func(ctx context.Context) (time.Time, error) {
-		err := each(n, func(k int) error {
+	out, err := s.measure(ctx, false, n, func(ctx context.Context) (time.Time, error) {
+		err := forEachParallel(n, func(k int) error {
 			i := s.bundles - 1 - k
 			names[k], begins[k] = bundleName(i), time.Now()
 			if err := s.server.patch(ctx, "ConfigMap", names[k], map[string]any{"data": map[string]any{"value": "drifted"}}); err != nil {
@@ -265,25 +265,25 @@ func (s scenarios) repaired(ctx context.Context) (sample, error) {
 		if err != nil {
 			return time.Time{}, err
 		}
-		done, err := objects.until(ctx, names, func(o *unstructured.Unstructured) bool {
+		done, err := objects.waitUntil(ctx, names, func(o *unstructured.Unstructured) bool {
 			old := before[o.GetName()]
 			return o.GetResourceVersion() != old.GetResourceVersion() && valueOf(o) == valueOf(old)
 		})
 		for k, name := range names {
 			took = append(took, done[name].Sub(begins[k]))
 		}
-		return last(done), err
+		return latest(done), err
 	})
 	if err != nil {
 		return out, err
 	}
 	out.Latency = latencyOf(took)
-	return s.single(out), nil
+	return s.clearSharedValues(out), nil
 }
 
-// single clears values that include the benchmark's own work: it sends the single changes of the
-// floor.
-func (s scenarios) single(out sample) sample {
+// clearSharedValues clears values that include the benchmark's own work: it sends the single
+// changes of the floor.
+func (s scenarios) clearSharedValues(out sample) sample {
 	if s.arguments.contender == "floor" {
 		out.CPUSeconds, out.PeakBytes, out.OwnBytes, out.Requests = 0, 0, 0, nil
 	}

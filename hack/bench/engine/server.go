@@ -24,19 +24,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// inFlight is the number of concurrent requests, of the benchmark and the floor: as many as
+// maxParallel is the number of concurrent requests, of the benchmark and the floor: as many as
 // Pergola's engine sends.
-const inFlight = 16
+const maxParallel = 16
 
 // server is a client of the API server. Its own requests are counted, to be subtracted.
 type server struct {
-	config        *rest.Config
-	api           dynamic.Interface
-	http          *http.Client
-	own           *counter
-	apiserver     int
-	etcd          int
-	configuration string
+	config      *rest.Config
+	api         dynamic.Interface
+	http        *http.Client
+	ownRequests *requestCounter
+	apiserver   int
+	etcd        int
+	kubeconfig  string
 }
 
 func newServer(a arguments) (*server, error) {
@@ -44,9 +44,9 @@ func newServer(a arguments) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{config: config, own: newCounter(), apiserver: a.apiserver, etcd: a.etcd, configuration: a.kubeconfig}
+	s := &server{config: config, ownRequests: newCounter(), apiserver: a.apiserver, etcd: a.etcd, kubeconfig: a.kubeconfig}
 	config.QPS, config.UserAgent = -1, "pergola-bench"
-	config.Wrap(s.own.wrap)
+	config.Wrap(s.ownRequests.wrap)
 	if s.http, err = rest.HTTPClientFor(config); err != nil {
 		return nil, err
 	}
@@ -54,8 +54,8 @@ func newServer(a arguments) (*server, error) {
 	return s, err
 }
 
-func (s *server) of(kind, namespace string) dynamic.ResourceInterface {
-	resource := s.api.Resource(kinds()[kind])
+func (s *server) resource(kind, namespace string) dynamic.ResourceInterface {
+	resource := s.api.Resource(resourcesByKind()[kind])
 	if namespace == "" {
 		return resource
 	}
@@ -63,7 +63,7 @@ func (s *server) of(kind, namespace string) dynamic.ResourceInterface {
 }
 
 func (s *server) create(ctx context.Context, o *unstructured.Unstructured) error {
-	_, err := s.of(o.GetKind(), o.GetNamespace()).Create(ctx, o, metav1.CreateOptions{FieldManager: "bench"})
+	_, err := s.resource(o.GetKind(), o.GetNamespace()).Create(ctx, o, metav1.CreateOptions{FieldManager: "bench"})
 	if err != nil {
 		return fmt.Errorf("create %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
@@ -76,15 +76,15 @@ func (s *server) patch(ctx context.Context, kind, name string, fields map[string
 	if err != nil {
 		return err
 	}
-	_, err = s.of(kind, within).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "bench"}, subresources...)
+	_, err = s.resource(kind, bundleNamespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "bench"}, subresources...)
 	if err != nil {
 		return fmt.Errorf("patch %s %s: %w", kind, name, err)
 	}
 	return nil
 }
 
-// define creates the definitions in files and folders, and waits until they are served.
-func (s *server) define(ctx context.Context, places string) error {
+// createDefinitions creates the definitions in files and folders, and waits until they are served.
+func (s *server) createDefinitions(ctx context.Context, places string) error {
 	for place := range strings.SplitSeq(places, ",") {
 		err := filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
@@ -104,13 +104,13 @@ func (s *server) define(ctx context.Context, places string) error {
 			return fmt.Errorf("definitions of %s: %w", place, err)
 		}
 	}
-	return s.established(ctx)
+	return s.waitUntilEstablished(ctx)
 }
 
-// established waits until all definitions are served.
-func (s *server) established(ctx context.Context) error {
+// waitUntilEstablished waits until all definitions are served.
+func (s *server) waitUntilEstablished(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		list, err := s.of("CustomResourceDefinition", "").List(ctx, metav1.ListOptions{})
+		list, err := s.resource("CustomResourceDefinition", "").List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}
@@ -123,8 +123,8 @@ func (s *server) established(ctx context.Context) error {
 	})
 }
 
-func (s *server) namespace(ctx context.Context, name string) error {
-	o, err := object("{apiVersion: v1, kind: Namespace, metadata: {name: " + name + "}}")
+func (s *server) createNamespace(ctx context.Context, name string) error {
+	o, err := parseObject("{apiVersion: v1, kind: Namespace, metadata: {name: " + name + "}}")
 	if err != nil {
 		return err
 	}
@@ -135,12 +135,12 @@ func (s *server) namespace(ctx context.Context, name string) error {
 	return nil
 }
 
-// each calls do for the numbers below n, some at a time; it returns the first error.
-func each(n int, do func(i int) error) error {
+// forEachParallel calls do for the numbers below n, some at a time; it returns the first error.
+func forEachParallel(n int, do func(i int) error) error {
 	var group sync.WaitGroup
 	var once sync.Once
 	var failed error
-	slots := make(chan struct{}, inFlight)
+	slots := make(chan struct{}, maxParallel)
 	for i := range n {
 		slots <- struct{}{}
 		group.Go(func() {
@@ -171,8 +171,8 @@ func hasCondition(o *unstructured.Unstructured, kind, status string) bool {
 	return conditions(o)[kind] == status
 }
 
-// observed reports whether the status is about the current spec.
-func observed(o *unstructured.Unstructured) bool {
+// isObserved reports whether the status is about the current spec.
+func isObserved(o *unstructured.Unstructured) bool {
 	n, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	return n == o.GetGeneration()
 }
@@ -180,7 +180,7 @@ func observed(o *unstructured.Unstructured) bool {
 // verify reads all objects of all bundles, to check that they were applied.
 func (s *server) verify(ctx context.Context, bundles int) error {
 	kinds := map[string]bool{}
-	one, err := objects(0, initial)
+	one, err := bundleObjects(0, initialValue)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (s *server) verify(ctx context.Context, bundles int) error {
 		kinds[o.GetKind()] = true
 	}
 	for kind := range maps.Keys(kinds) {
-		list, err := s.of(kind, within).List(ctx, metav1.ListOptions{})
+		list, err := s.resource(kind, bundleNamespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (s *server) verify(ctx context.Context, bundles int) error {
 			if o == nil {
 				return fmt.Errorf("%s %s is not there", kind, bundleName(i))
 			}
-			if kind == "ConfigMap" && valueOf(o) != initial {
+			if kind == "ConfigMap" && valueOf(o) != initialValue {
 				return fmt.Errorf("ConfigMap %s has the value %q", bundleName(i), valueOf(o))
 			}
 		}

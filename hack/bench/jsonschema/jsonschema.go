@@ -15,12 +15,12 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 )
 
-// Write writes a schema for each kind and version into a folder: GROUP_KIND_VERSION.json, the kind
-// in lower case. kubeconform spells names so in the pattern of its -schema-location.
-func Write(dir string) error {
+// WriteAll writes a schema for each kind and version into a folder: GROUP_KIND_VERSION.json, the
+// kind in lower case. kubeconform spells names so in the pattern of its -schema-location.
+func WriteAll(dir string) error {
 	for _, crd := range crds.All() {
 		for _, version := range crd.Spec.Versions {
-			schema, err := Of(crd, version)
+			schema, err := FromVersion(crd, version)
 			if err != nil {
 				return fmt.Errorf("%s, version %s: %w", crd.Name, version.Name, err)
 			}
@@ -37,10 +37,10 @@ func Write(dir string) error {
 	return nil
 }
 
-// The Of function returns the schema of one version of a kind, for draft 4 of JSON schema. Keywords
-// are from OpenAPI 3.0; formats are checked. Fields that the API would prune are refused. CEL rules
-// are left out: only the API server evaluates them.
-func Of(crd *apiextensionsv1.CustomResourceDefinition, version apiextensionsv1.CustomResourceDefinitionVersion) (map[string]any, error) {
+// The FromVersion function returns the schema of one version of a kind, for draft 4 of JSON schema.
+// Keywords are from OpenAPI 3.0; formats are checked. Fields that the API would prune are refused.
+// CEL rules are left out: only the API server evaluates them.
+func FromVersion(crd *apiextensionsv1.CustomResourceDefinition, version apiextensionsv1.CustomResourceDefinitionVersion) (map[string]any, error) {
 	data, err := json.Marshal(version.Schema.OpenAPIV3Schema)
 	if err != nil {
 		return nil, err
@@ -49,21 +49,21 @@ func Of(crd *apiextensionsv1.CustomResourceDefinition, version apiextensionsv1.C
 	if err := json.Unmarshal(data, &schema); err != nil {
 		return nil, err
 	}
-	schema = closed(schema)
+	schema = closeSchema(schema)
 	properties, ok := schema["properties"].(map[string]any)
 	if !ok {
 		return nil, errors.New("the definition has no properties")
 	}
 	properties["apiVersion"] = map[string]any{"type": "string", "enum": []any{crd.Spec.Group + "/" + version.Name}}
 	properties["kind"] = map[string]any{"type": "string", "enum": []any{crd.Spec.Names.Kind}}
-	properties["metadata"] = metadata(crd.Spec.Scope == apiextensionsv1.NamespaceScoped)
+	properties["metadata"] = metadataSchema(crd.Spec.Scope == apiextensionsv1.NamespaceScoped)
 	required, _ := schema["required"].([]any)
 	schema["required"] = append([]any{"apiVersion", "kind", "metadata"}, required...)
 	return schema, nil
 }
 
-// closed returns a copy of a schema that refuses unknown fields at all depths.
-func closed(schema map[string]any) map[string]any {
+// closeSchema returns a copy of a schema that refuses unknown fields at all depths.
+func closeSchema(schema map[string]any) map[string]any {
 	out := maps.Clone(schema)
 	maps.DeleteFunc(out, func(key string, _ any) bool { return strings.HasPrefix(key, "x-kubernetes-") || key == "nullable" })
 	open := schema["x-kubernetes-preserve-unknown-fields"] == true || schema["x-kubernetes-embedded-resource"] == true
@@ -72,7 +72,7 @@ func closed(schema map[string]any) map[string]any {
 		for name, below := range properties {
 			fields[name] = below
 			if s, ok := below.(map[string]any); ok {
-				fields[name] = closed(s)
+				fields[name] = closeSchema(s)
 			}
 		}
 		out["properties"] = fields
@@ -82,17 +82,17 @@ func closed(schema map[string]any) map[string]any {
 	}
 	for _, key := range []string{"items", "additionalProperties"} {
 		if below, ok := schema[key].(map[string]any); ok {
-			out[key] = closed(below)
+			out[key] = closeSchema(below)
 		}
 	}
 	if schema["nullable"] == true {
-		nullable(out)
+		allowNull(out)
 	}
 	return out
 }
 
-// nullable makes a schema accept null as well.
-func nullable(schema map[string]any) {
+// allowNull makes a schema accept null as well.
+func allowNull(schema map[string]any) {
 	if typ, ok := schema["type"].(string); ok {
 		schema["type"] = []any{typ, "null"}
 	}
@@ -101,8 +101,8 @@ func nullable(schema map[string]any) {
 	}
 }
 
-// metadata returns the schema of metadata, which definitions do not have.
-func metadata(namespaced bool) map[string]any {
+// metadataSchema returns the schema of metadata, which definitions do not have.
+func metadataSchema(namespaced bool) map[string]any {
 	text := map[string]any{"type": "string"}
 	texts := map[string]any{"type": "object", "additionalProperties": text}
 	name := map[string]any{"type": "string", "minLength": 1, "maxLength": 253}

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/bench/jsonschema"
 )
 
-// at returns the schema of a property by its path.
-func at(t *testing.T, schema map[string]any, fields ...string) map[string]any {
+// propertyAt returns the schema of a property by its path.
+func propertyAt(t *testing.T, schema map[string]any, fields ...string) map[string]any {
 	t.Helper()
 	for _, field := range fields {
 		if items, ok := schema["items"].(map[string]any); ok {
@@ -30,30 +30,30 @@ func at(t *testing.T, schema map[string]any, fields ...string) map[string]any {
 
 func TestShootSchema(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, jsonschema.Write(dir))
+	require.NoError(t, jsonschema.WriteAll(dir))
 	data, err := os.ReadFile(filepath.Join(dir, "core.gardener.cloud_shoot_v1beta1.json"))
 	require.NoError(t, err)
 	var schema map[string]any
 	require.NoError(t, json.Unmarshal(data, &schema))
 
 	assert.NotContains(t, string(data), "x-kubernetes-")
-	assert.Equal(t, []any{"Shoot"}, at(t, schema, "kind")["enum"])
+	assert.Equal(t, []any{"Shoot"}, propertyAt(t, schema, "kind")["enum"])
 	assert.Contains(t, schema["required"], "metadata")
-	assert.Contains(t, at(t, schema, "metadata")["required"], "namespace")
+	assert.Contains(t, propertyAt(t, schema, "metadata")["required"], "namespace")
 	for _, fields := range [][]string{{}, {"metadata"}, {"spec"}, {"spec", "provider"}, {"spec", "kubernetes", "kubeAPIServer", "requests"}, {"status"}} {
-		assert.Equal(t, false, at(t, schema, fields...)["additionalProperties"], "%v is closed", fields)
+		assert.Equal(t, false, propertyAt(t, schema, fields...)["additionalProperties"], "%v is closed", fields)
 	}
-	workers, ok := at(t, schema, "spec", "provider", "workers")["items"].(map[string]any)
+	workers, ok := propertyAt(t, schema, "spec", "provider", "workers")["items"].(map[string]any)
 	require.True(t, ok)
 	assert.Equal(t, false, workers["additionalProperties"])
-	assert.NotContains(t, at(t, schema, "spec", "provider", "infrastructureConfig"), "additionalProperties", "holds anything")
-	assert.IsType(t, map[string]any{}, at(t, schema, "spec", "provider", "workers", "labels")["additionalProperties"], "a map")
-	assert.Contains(t, at(t, schema, "spec", "provider", "workers", "maxSurge"), "anyOf", "number or text")
+	assert.NotContains(t, propertyAt(t, schema, "spec", "provider", "infrastructureConfig"), "additionalProperties", "holds anything")
+	assert.IsType(t, map[string]any{}, propertyAt(t, schema, "spec", "provider", "workers", "labels")["additionalProperties"], "a map")
+	assert.Contains(t, propertyAt(t, schema, "spec", "provider", "workers", "maxSurge"), "anyOf", "number or text")
 }
 
-func TestEveryKind(t *testing.T) {
+func TestWriteEveryKind(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, jsonschema.Write(dir))
+	require.NoError(t, jsonschema.WriteAll(dir))
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	versions := 0

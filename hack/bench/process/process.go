@@ -14,9 +14,9 @@ import (
 
 // Process is a running controller.
 type Process struct {
-	cmd   *exec.Cmd
-	ended chan struct{}
-	err   error
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
 }
 
 // Start starts a process; its output goes to a file.
@@ -26,7 +26,7 @@ func Start(log string, env []string, command ...string) (*Process, error) {
 		return nil, err
 	}
 	defer file.Close()
-	p := &Process{cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
+	p := &Process{cmd: exec.Command(command[0], command[1:]...), done: make(chan struct{})}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = append(os.Environ(), env...), file, file
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
@@ -34,7 +34,7 @@ func Start(log string, env []string, command ...string) (*Process, error) {
 	}
 	go func() {
 		p.err = p.cmd.Wait()
-		close(p.ended)
+		close(p.done)
 	}()
 	return p, nil
 }
@@ -45,7 +45,7 @@ func (p *Process) Stop(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-p.ended:
+	case <-p.done:
 		return nil
 	case <-time.After(time.Minute):
 	case <-ctx.Done():
@@ -53,13 +53,13 @@ func (p *Process) Stop(ctx context.Context) error {
 	return errors.Join(errors.New("the controller does not end"), p.cmd.Process.Kill())
 }
 
-// During returns a context that also ends with the process.
-func (p *Process) During(ctx context.Context) (context.Context, context.CancelFunc) {
+// ContextUntilExit returns a context that also ends with the process.
+func (p *Process) ContextUntilExit(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
-		case <-p.ended:
-			cancel(p.Alive())
+		case <-p.done:
+			cancel(p.CheckAlive())
 		case <-ctx.Done():
 		}
 	}()
@@ -69,8 +69,8 @@ func (p *Process) During(ctx context.Context) (context.Context, context.CancelFu
 // PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ended is closed once the process has ended.
-func (p *Process) Ended() <-chan struct{} { return p.ended }
+// Done is closed once the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Kill ends the process at once; it does nothing if the process has ended.
 func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
@@ -81,23 +81,23 @@ func (p *Process) Result() (cpuSeconds float64, err error) {
 	return (state.UserTime() + state.SystemTime()).Seconds(), p.err
 }
 
-// Alive returns an error once the process has ended, which it must not do by itself.
-func (p *Process) Alive() error {
+// CheckAlive returns an error once the process has ended, which it must not do by itself.
+func (p *Process) CheckAlive() error {
 	select {
-	case <-p.ended:
+	case <-p.done:
 		return fmt.Errorf("the controller has ended: %w", errors.Join(p.err, errors.New("its output is in the log")))
 	default:
 		return nil
 	}
 }
 
-// Idle waits until the process uses next to no CPU time for a second, and returns the start of that
-// second.
-func (p *Process) Idle(ctx context.Context) (time.Time, error) {
+// WaitUntilIdle waits until the process uses next to no CPU time for a second, and returns the
+// start of that second.
+func (p *Process) WaitUntilIdle(ctx context.Context) (time.Time, error) {
 	const still, tolerated = time.Second, 0.02
 	since, before := time.Now(), -1.0
 	for {
-		if err := p.Alive(); err != nil {
+		if err := p.CheckAlive(); err != nil {
 			return since, err
 		}
 		now, err := CPUSeconds(p.cmd.Process.Pid)
@@ -139,24 +139,24 @@ func CPUSeconds(pid int) (float64, error) {
 	return ticks / 100, nil
 }
 
-// ForgetPeak resets the kernel's peak of a process's memory.
-func ForgetPeak(pid int) error {
+// ResetPeak resets the kernel's peak of a process's memory.
+func ResetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
 // Memory is the memory of a process in bytes.
 type Memory struct {
-	// Peak is the largest resident memory since ForgetPeak.
+	// Peak is the largest resident memory since ResetPeak.
 	Peak int64
-	// Own is Peak without pages of files, which are mostly the program itself: the kernel shares
-	// them and drops them at will.
-	Own int64
+	// WithoutFilePages is Peak without pages of files, which are mostly the program itself: the
+	// kernel shares them and drops them at will.
+	WithoutFilePages int64
 	// Now is the resident memory at this moment.
 	Now int64
 }
 
-// MemoryOf reads the memory of a process from /proc.
-func MemoryOf(pid int) (Memory, error) {
+// ReadMemory reads the memory of a process from /proc.
+func ReadMemory(pid int) (Memory, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return Memory{}, err
@@ -175,5 +175,5 @@ func MemoryOf(pid int) (Memory, error) {
 	if sizes["VmHWM"] == 0 {
 		return Memory{}, fmt.Errorf("/proc/%d/status does not tell the peak", pid)
 	}
-	return Memory{Peak: sizes["VmHWM"], Own: sizes["VmHWM"] - sizes["RssFile"], Now: sizes["VmRSS"]}, nil
+	return Memory{Peak: sizes["VmHWM"], WithoutFilePages: sizes["VmHWM"] - sizes["RssFile"], Now: sizes["VmRSS"]}, nil
 }

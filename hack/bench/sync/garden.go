@@ -21,30 +21,30 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// apiServer is the Deployment whose flag changes.
-const apiServer = "virtual-garden-kube-apiserver"
+// apiServerDeployment is the Deployment whose flag changes.
+const apiServerDeployment = "virtual-garden-kube-apiserver"
 
-// ofGarden measures a reconciliation of the Garden that changes nothing, and the time from a change
-// of a flag to its API server.
-func (w *world) ofGarden(ctx context.Context, note func(string, sample, error) error) error {
-	if err := w.rest(ctx); err != nil {
+// measureGarden measures a reconciliation of the Garden that changes nothing, and the time from a
+// change of a flag to its API server.
+func (w *environment) measureGarden(ctx context.Context, note func(string, sample, error) error) error {
+	if err := w.waitUntilIdle(ctx); err != nil {
 		return err
 	}
 	commit, err := git(ctx, "-C", w.repository.work, "rev-parse", "HEAD")
 	if err != nil {
 		return err
 	}
-	s, err := w.sampled(func() error {
-		request, err := w.request(ctx)
+	s, err := w.measureDuring(func() error {
+		request, err := w.requestSync(ctx)
 		if err != nil {
 			return err
 		}
-		return w.applied(ctx, commit, request)
+		return w.waitUntilApplied(ctx, commit, request)
 	})
 	if err := note("unchanged", s, err); err != nil {
 		return err
 	}
-	s, err = w.lookedAt(ctx)
+	s, err = w.measureListFloor(ctx)
 	if err := note("unchanged-floor", s, err); err != nil {
 		return err
 	}
@@ -52,17 +52,17 @@ func (w *world) ofGarden(ctx context.Context, note func(string, sample, error) e
 		return nil
 	}
 	floor := []time.Duration{}
-	s, err = w.flags(ctx, &floor)
+	s, err = w.measureFlagPushes(ctx, &floor)
 	if err := note("flag", s, err); err != nil {
 		return err
 	}
 	return note("flag-floor", sample{Latency: latencyOf(floor), Units: len(floor), Seconds: latencyOf(floor).Median}, nil)
 }
 
-// lookedAt is the floor of a reconciliation that changes nothing, without a cache: one list of each
-// kind that the Garden has objects of.
-func (w *world) lookedAt(ctx context.Context) (sample, error) {
-	rendered, err := w.rendered(ctx)
+// measureListFloor is the floor of a reconciliation that changes nothing, without a cache: one list
+// of each kind that the Garden has objects of.
+func (w *environment) measureListFloor(ctx context.Context) (sample, error) {
+	rendered, err := w.renderGarden(ctx)
 	if err != nil {
 		return sample{}, err
 	}
@@ -99,38 +99,38 @@ func cpuSeconds() float64 {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
-// flags changes a flag of the API server in one commit after the other. It measures from the commit
-// in the repository to the request to the runtime cluster to change the Deployment.
-func (w *world) flags(ctx context.Context, floor *[]time.Duration) (sample, error) {
+// measureFlagPushes changes a flag of the API server in one commit after the other. It measures
+// from the commit in the repository to the request to the runtime cluster to change the Deployment.
+func (w *environment) measureFlagPushes(ctx context.Context, floor *[]time.Duration) (sample, error) {
 	var took []time.Duration
-	s, err := w.sampled(func() error {
+	s, err := w.measureDuring(func() error {
 		for i := range w.arguments.pushes {
 			if err := w.changeFlag(i); err != nil {
 				return err
 			}
-			applied := w.runtime.nextApply("deployments/" + apiServer)
+			applied := w.runtime.nextApply("deployments/" + apiServerDeployment)
 			commit, err := w.repository.push(ctx, fmt.Sprintf("flag %d", i))
 			if err != nil {
 				return err
 			}
 			start := time.Now()
-			if _, _, err := w.hooks.RequestSync(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil); err != nil {
+			if _, _, err := w.receiverClient.RequestSync(ctx, namespace+"/"+landscapeName+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil); err != nil {
 				return err
 			}
 			select {
 			case at := <-applied:
 				took = append(took, at.Sub(start))
-			case <-w.operator.Ended():
-				return w.operator.Alive()
-			case <-time.After(patience):
+			case <-w.operator.Done():
+				return w.operator.CheckAlive()
+			case <-time.After(waitTimeout):
 				return fmt.Errorf("the API server is not changed")
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			if err := w.applied(ctx, commit, ""); err != nil {
+			if err := w.waitUntilApplied(ctx, commit, ""); err != nil {
 				return err
 			}
-			d, err := w.flagFloor(ctx)
+			d, err := w.measureFlagFloor(ctx)
 			if err != nil {
 				return err
 			}
@@ -147,7 +147,7 @@ func (w *world) flags(ctx context.Context, floor *[]time.Duration) (sample, erro
 }
 
 // changeFlag changes the value of a flag of the API server.
-func (w *world) changeFlag(i int) error {
+func (w *environment) changeFlag(i int) error {
 	file := filepath.Join(w.repository.work, "garden.yaml")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -160,20 +160,20 @@ func (w *world) changeFlag(i int) error {
 	return os.WriteFile(file, flag.ReplaceAll(data, fmt.Appendf(nil, "maxNonMutatingInflight: %d", 801+i)), 0o600)
 }
 
-// flagFloor does the indispensable work: fetch the commit, render the Garden, patch the Deployment.
-// The patch changes nothing: the operator has sent it before.
-func (w *world) flagFloor(ctx context.Context) (time.Duration, error) {
+// measureFlagFloor does the indispensable work: fetch the commit, render the Garden, patch the
+// Deployment. The patch changes nothing: the operator has sent it before.
+func (w *environment) measureFlagFloor(ctx context.Context) (time.Duration, error) {
 	start := time.Now()
-	if _, err := git(ctx, "-C", w.clone, "-c", uncounted, "fetch", "-q", "origin", branch); err != nil {
+	if _, err := git(ctx, "-C", w.clone, "-c", benchHeaderConfig, "fetch", "-q", "origin", branch); err != nil {
 		return 0, err
 	}
-	rendered, err := w.rendered(ctx)
+	rendered, err := w.renderGarden(ctx)
 	if err != nil {
 		return 0, err
 	}
 	for _, b := range rendered {
 		for _, o := range b.Objects {
-			if o.GetKind() == "Deployment" && o.GetName() == apiServer {
+			if o.GetKind() == "Deployment" && o.GetName() == apiServerDeployment {
 				body, err := o.MarshalJSON()
 				if err != nil {
 					return 0, err
@@ -187,11 +187,11 @@ func (w *world) flagFloor(ctx context.Context) (time.Duration, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("the Garden has no Deployment %s", apiServer)
+	return 0, fmt.Errorf("the Garden has no Deployment %s", apiServerDeployment)
 }
 
-// rendered loads and renders the Garden of the work tree; measurements include both.
-func (w *world) rendered(ctx context.Context) ([]render.Bundle, error) {
+// renderGarden loads and renders the Garden of the work tree; measurements include both.
+func (w *environment) renderGarden(ctx context.Context) ([]render.Bundle, error) {
 	l, _, err := landscapes.Load(ctx, w.repository.work, landscapes.Options{})
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	if len(os.Args) == 5 && os.Args[1] == "operator" {
-		return inside(ctx, os.Args[2], os.Args[3], os.Args[4])
+		return runProfiledOperator(ctx, os.Args[2], os.Args[3], os.Args[4])
 	}
 	var a arguments
 	flag.StringVar(&a.operator, "operator", "", "the program with the subcommand operator")

@@ -33,8 +33,8 @@ const branch = "main"
 // ours is a header of the benchmark's own requests, which are not counted; uncounted is the setting
 // of Git that sends it.
 const (
-	ours      = "X-Bench"
-	uncounted = "http.extraHeader=" + ours + ": floor"
+	benchHeader       = "X-Bench"
+	benchHeaderConfig = "http.extraHeader=" + benchHeader + ": floor"
 )
 
 // newRepository pushes a copy of a folder to a new repository, and serves it.
@@ -67,8 +67,8 @@ func newRepository(ctx context.Context, root, landscape string) (*repository, er
 	return r, r.serve(ctx)
 }
 
-// write puts a file into the work tree.
-func (r *repository) write(name, text string) error {
+// writeFile puts a file into the work tree.
+func (r *repository) writeFile(name, text string) error {
 	path := filepath.Join(r.work, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (r *repository) serve(ctx context.Context) error {
 	backend := &cgi.Handler{Path: filepath.Join(path, "git-http-backend"), Env: []string{"GIT_PROJECT_ROOT=" + r.root, "GIT_HTTP_EXPORT_ALL=1"}}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()
-		if req.Header.Get(ours) == "" {
+		if req.Header.Get(benchHeader) == "" {
 			r.counts["git "+strings.TrimPrefix(req.URL.Path, "/landscape.git/")]++
 		}
 		r.mu.Unlock()
@@ -104,7 +104,7 @@ func (r *repository) snapshot() map[string]int {
 	return out
 }
 
-func (r *repository) address() string { return r.URL + "/landscape.git" }
+func (r *repository) cloneURL() string { return r.URL + "/landscape.git" }
 
 // push commits and pushes everything, and returns the commit.
 func (r *repository) push(ctx context.Context, message string) (string, error) {
@@ -118,12 +118,12 @@ func (r *repository) push(ctx context.Context, message string) (string, error) {
 	return git(ctx, "-C", r.work, "rev-parse", "HEAD")
 }
 
-// stepping is the distance between two Shoots that change: a prime.
-const stepping = 7919
+// shootStep is the distance between two Shoots that change: a prime.
+const shootStep = 7919
 
 // change changes a label of one Shoot, another Shoot each time.
 func (r *repository) change(i int) error {
-	file := r.shoots[i*stepping%len(r.shoots)]
+	file := r.shoots[i*shootStep%len(r.shoots)]
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return err

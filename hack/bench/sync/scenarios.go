@@ -48,18 +48,18 @@ func latencyOf(took []time.Duration) *latency {
 	return &latency{Median: at(0.5), P95: at(0.95), P99: at(0.99), Max: at(1), Count: len(took)}
 }
 
-// seldom is a polling interval without polls during a measurement.
-const seldom = time.Hour
+// rarePollInterval is a polling interval without polls during a measurement.
+const rarePollInterval = time.Hour
 
-// often is the polling interval where polling is measured.
-const often = time.Second
+// frequentPollInterval is the polling interval where polling is measured.
+const frequentPollInterval = time.Second
 
-// settling limits the time until the operator is idle after it reports that all is applied.
-const settling = 15 * time.Second
+// idleTimeout limits the time until the operator is idle after it reports that all is applied.
+const idleTimeout = 15 * time.Second
 
 // measure runs the operator through all scenarios.
 func measure(ctx context.Context, a arguments) (map[string]sample, error) {
-	w, err := newWorld(ctx, a)
+	w, err := newEnvironment(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -76,31 +76,31 @@ func measure(ctx context.Context, a arguments) (map[string]sample, error) {
 	if err := w.start(ctx); err != nil {
 		return nil, err
 	}
-	if err := w.rest(ctx); err != nil {
+	if err := w.waitUntilIdle(ctx); err != nil {
 		return nil, err
 	}
-	s, err := w.sampled(func() error { return w.first(ctx) })
+	s, err := w.measureDuring(func() error { return w.createAndWaitUntilApplied(ctx) })
 	if err := note("first", s, err); err != nil {
 		return nil, err
 	}
 	if a.garden {
-		if err := w.ofGarden(ctx, note); err != nil {
+		if err := w.measureGarden(ctx, note); err != nil {
 			return nil, err
 		}
 		return out, w.operator.Stop(ctx)
 	}
-	if err := w.still(ctx, seldom, note, "idle"); err != nil {
+	if err := w.measureIdle(ctx, rarePollInterval, note, "idle"); err != nil {
 		return nil, err
 	}
 	if a.pushes > 0 {
-		if err := w.pushed(ctx, note); err != nil {
+		if err := w.measurePushes(ctx, note); err != nil {
 			return nil, err
 		}
 	}
-	if err := w.demandReview(ctx); err != nil {
+	if err := w.requireReview(ctx); err != nil {
 		return nil, err
 	}
-	s, err = w.sampled(func() error { return w.everywhere(ctx) })
+	s, err = w.measureDuring(func() error { return w.pushOverlay(ctx) })
 	if err := note("reviewed", s, err); err != nil {
 		return nil, err
 	}
@@ -111,11 +111,11 @@ func measure(ctx context.Context, a arguments) (map[string]sample, error) {
 	return out, w.operator.Stop(ctx)
 }
 
-// pushed measures pushes with webhook and polling, and polling while nothing changes.
-func (w *world) pushed(ctx context.Context, note func(string, sample, error) error) error {
+// measurePushes measures pushes with webhook and polling, and polling while nothing changes.
+func (w *environment) measurePushes(ctx context.Context, note func(string, sample, error) error) error {
 	floor := &[]time.Duration{}
-	s, err := w.pushes(ctx, floor, func(commit string) error {
-		_, followed, err := w.hooks.RequestSync(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil)
+	s, err := w.pushRepeatedly(ctx, floor, func(commit string) error {
+		_, followed, err := w.receiverClient.RequestSync(ctx, namespace+"/"+landscapeName+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil)
 		if err == nil && !followed {
 			err = fmt.Errorf("the push was ignored")
 		}
@@ -127,47 +127,47 @@ func (w *world) pushed(ctx context.Context, note func(string, sample, error) err
 	if err := note("floor", sample{Latency: latencyOf(*floor), Units: len(*floor), Seconds: latencyOf(*floor).Median}, nil); err != nil {
 		return err
 	}
-	if err := w.poll(ctx, often); err != nil {
+	if err := w.setPollInterval(ctx, frequentPollInterval); err != nil {
 		return err
 	}
-	s, err = w.pushes(ctx, nil, func(string) error { return nil })
+	s, err = w.pushRepeatedly(ctx, nil, func(string) error { return nil })
 	if err := note("polling", s, err); err != nil {
 		return err
 	}
-	if err := w.still(ctx, often, note, "polls"); err != nil {
+	if err := w.measureIdle(ctx, frequentPollInterval, note, "polls"); err != nil {
 		return err
 	}
-	return w.poll(ctx, seldom)
+	return w.setPollInterval(ctx, rarePollInterval)
 }
 
-// sampled measures CPU time, memory and requests of the operator during do.
-func (w *world) sampled(do func() error) (sample, error) {
+// measureDuring measures CPU time, memory and requests of the operator during do.
+func (w *environment) measureDuring(do func() error) (sample, error) {
 	pid := w.operator.PID()
-	if err := process.ForgetPeak(pid); err != nil {
+	if err := process.ResetPeak(pid); err != nil {
 		return sample{}, err
 	}
 	before, err := process.CPUSeconds(pid)
 	if err != nil {
 		return sample{}, err
 	}
-	requests, start := w.requests(), time.Now()
+	requests, start := w.countRequests(), time.Now()
 	if err := do(); err != nil {
 		return sample{}, err
 	}
-	out := sample{Seconds: time.Since(start).Seconds(), Requests: minus(w.requests(), requests)}
+	out := sample{Seconds: time.Since(start).Seconds(), Requests: subtractCounts(w.countRequests(), requests)}
 	after, err := process.CPUSeconds(pid)
 	if err != nil {
 		return sample{}, err
 	}
-	used, err := process.MemoryOf(pid)
-	out.CPUSeconds, out.PeakBytes, out.OwnBytes = after-before, used.Peak, used.Own
+	used, err := process.ReadMemory(pid)
+	out.CPUSeconds, out.PeakBytes, out.OwnBytes = after-before, used.Peak, used.WithoutFilePages
 	return out, err
 }
 
-// requests returns the number of requests so far, to both clusters and to the Git server.
-func (w *world) requests() map[string]int {
+// countRequests returns the number of requests so far, to both clusters and to the Git server.
+func (w *environment) countRequests() map[string]int {
 	out := w.repository.snapshot()
-	for _, d := range []*door{w.runtime, w.virtual} {
+	for _, d := range []*countingProxy{w.runtime, w.virtual} {
 		for key, n := range d.snapshot() {
 			out[key] += n
 		}
@@ -175,7 +175,7 @@ func (w *world) requests() map[string]int {
 	return out
 }
 
-func minus(now, before map[string]int) map[string]int {
+func subtractCounts(now, before map[string]int) map[string]int {
 	out := map[string]int{}
 	for key, n := range now {
 		if d := n - before[key]; d > 0 {
@@ -185,63 +185,63 @@ func minus(now, before map[string]int) map[string]int {
 	return out
 }
 
-// first creates the Landscape and waits until all is applied.
-func (w *world) first(ctx context.Context) error {
+// createAndWaitUntilApplied creates the Landscape and waits until all is applied.
+func (w *environment) createAndWaitUntilApplied(ctx context.Context) error {
 	commit, err := git(ctx, "-C", w.repository.work, "rev-parse", "HEAD")
 	if err != nil {
 		return err
 	}
-	if err := w.follow(ctx, seldom); err != nil {
+	if err := w.createLandscape(ctx, rarePollInterval); err != nil {
 		return err
 	}
-	return w.applied(ctx, commit, "")
+	return w.waitUntilApplied(ctx, commit, "")
 }
 
-// still measures the operator while nothing changes, once it is idle.
-func (w *world) still(ctx context.Context, interval time.Duration, note func(string, sample, error) error, name string) error {
+// measureIdle measures the operator while nothing changes, once it is idle.
+func (w *environment) measureIdle(ctx context.Context, interval time.Duration, note func(string, sample, error) error, name string) error {
 	if interval > w.idle {
-		if err := w.rest(ctx); err != nil {
+		if err := w.waitUntilIdle(ctx); err != nil {
 			return err
 		}
 	}
-	s, err := w.sampled(func() error { return sleep(ctx, w.idle) })
+	s, err := w.measureDuring(func() error { return sleep(ctx, w.idle) })
 	return note(name, s, err)
 }
 
-// rest waits until the operator is idle, at most for settling: it judges conditions repeatedly,
-// which takes no requests.
-func (w *world) rest(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, settling)
+// waitUntilIdle waits until the operator is idle, at most for settling: it judges conditions
+// repeatedly, which takes no requests.
+func (w *environment) waitUntilIdle(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
-	_, err := w.operator.Idle(limited)
+	_, err := w.operator.WaitUntilIdle(limited)
 	if limited.Err() != nil && ctx.Err() == nil {
 		return nil
 	}
 	return err
 }
 
-// pushes changes one Shoot after the other. It measures from the commit in the repository to the
-// request to the virtual garden to apply the Shoot.
-func (w *world) pushes(ctx context.Context, floor *[]time.Duration, tell func(commit string) error) (sample, error) {
+// pushRepeatedly changes one Shoot after the other. It measures from the commit in the repository
+// to the request to the virtual garden to apply the Shoot.
+func (w *environment) pushRepeatedly(ctx context.Context, floor *[]time.Duration, tell func(commit string) error) (sample, error) {
 	var took []time.Duration
-	s, err := w.sampled(func() error {
+	s, err := w.measureDuring(func() error {
 		for i := range w.arguments.pushes {
 			d, commit, err := w.pushOne(ctx, tell)
 			if err != nil {
 				return fmt.Errorf("push %d: %w", i+1, err)
 			}
 			took = append(took, d)
-			if err := w.applied(ctx, commit, ""); err != nil {
+			if err := w.waitUntilApplied(ctx, commit, ""); err != nil {
 				return err
 			}
 			if floor == nil {
 				// Push at different moments between two polls.
-				if err := sleep(ctx, time.Duration(i*370)*time.Millisecond%often); err != nil {
+				if err := sleep(ctx, time.Duration(i*370)*time.Millisecond%frequentPollInterval); err != nil {
 					return err
 				}
 				continue
 			}
-			d, err = w.floor(ctx, i)
+			d, err = w.measurePushFloor(ctx, i)
 			if err != nil {
 				return err
 			}
@@ -257,7 +257,7 @@ func (w *world) pushes(ctx context.Context, floor *[]time.Duration, tell func(co
 	return s, nil
 }
 
-func (w *world) pushOne(ctx context.Context, tell func(commit string) error) (time.Duration, string, error) {
+func (w *environment) pushOne(ctx context.Context, tell func(commit string) error) (time.Duration, string, error) {
 	w.changes++
 	if err := w.repository.change(w.changes); err != nil {
 		return 0, "", err
@@ -274,19 +274,19 @@ func (w *world) pushOne(ctx context.Context, tell func(commit string) error) (ti
 	select {
 	case at := <-applied:
 		return at.Sub(start), commit, nil
-	case <-w.operator.Ended():
-		return 0, "", w.operator.Alive()
-	case <-time.After(patience):
+	case <-w.operator.Done():
+		return 0, "", w.operator.CheckAlive()
+	case <-time.After(waitTimeout):
 		return 0, "", fmt.Errorf("no Shoot is applied")
 	case <-ctx.Done():
 		return 0, "", ctx.Err()
 	}
 }
 
-// floor does the indispensable work: fetch the commit, and send one patch.
-func (w *world) floor(ctx context.Context, i int) (time.Duration, error) {
+// measurePushFloor does the indispensable work: fetch the commit, and send one patch.
+func (w *environment) measurePushFloor(ctx context.Context, i int) (time.Duration, error) {
 	start := time.Now()
-	if _, err := git(ctx, "-C", w.clone, "-c", uncounted, "fetch", "-q", "origin", branch); err != nil {
+	if _, err := git(ctx, "-C", w.clone, "-c", benchHeaderConfig, "fetch", "-q", "origin", branch); err != nil {
 		return 0, err
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "floor"}}
@@ -295,14 +295,14 @@ func (w *world) floor(ctx context.Context, i int) (time.Duration, error) {
 	return time.Since(start), err
 }
 
-// everywhere pushes an overlay of all Shoots and waits until it is applied. To find what a reviewer
-// could see, the operator renders all Shoots, before and after.
-func (w *world) everywhere(ctx context.Context) error {
+// pushOverlay pushes an overlay of all Shoots and waits until it is applied. To find what a
+// reviewer could see, the operator renders all Shoots, before and after.
+func (w *environment) pushOverlay(ctx context.Context) error {
 	for name, text := range map[string]string{
 		"kustomization.yaml": "patches: [{path: patch.yaml}]\n",
 		"patch.yaml":         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: kube-scheduler, annotations: {bench: everywhere}}\n",
 	} {
-		if err := w.repository.write(filepath.Join("components", "shoot", "kube-scheduler", name), text); err != nil {
+		if err := w.repository.writeFile(filepath.Join("components", "shoot", "kube-scheduler", name), text); err != nil {
 			return err
 		}
 	}
@@ -310,14 +310,14 @@ func (w *world) everywhere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, _, err := w.hooks.RequestSync(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil); err != nil {
+	if _, _, err := w.receiverClient.RequestSync(ctx, namespace+"/"+landscapeName+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil); err != nil {
 		return err
 	}
-	return w.applied(ctx, commit, "")
+	return w.waitUntilApplied(ctx, commit, "")
 }
 
 // restart starts a new process, for which nothing has changed.
-func (w *world) restart(ctx context.Context) (sample, error) {
+func (w *environment) restart(ctx context.Context) (sample, error) {
 	if err := w.operator.Stop(ctx); err != nil {
 		return sample{}, err
 	}
@@ -326,23 +326,23 @@ func (w *world) restart(ctx context.Context) (sample, error) {
 		return sample{}, err
 	}
 	// The status of the previous process says nothing about this one: request a sync.
-	request, err := w.request(ctx)
+	request, err := w.requestSync(ctx)
 	if err != nil {
 		return sample{}, err
 	}
-	requests, start := w.requests(), time.Now()
+	requests, start := w.countRequests(), time.Now()
 	if err := w.start(ctx); err != nil {
 		return sample{}, err
 	}
-	if err := w.applied(ctx, commit, request); err != nil {
+	if err := w.waitUntilApplied(ctx, commit, request); err != nil {
 		return sample{}, err
 	}
-	out := sample{Seconds: time.Since(start).Seconds(), Requests: minus(w.requests(), requests)}
+	out := sample{Seconds: time.Since(start).Seconds(), Requests: subtractCounts(w.countRequests(), requests)}
 	if out.CPUSeconds, err = process.CPUSeconds(w.operator.PID()); err != nil {
 		return sample{}, err
 	}
-	used, err := process.MemoryOf(w.operator.PID())
-	out.PeakBytes, out.OwnBytes = used.Peak, used.Own
+	used, err := process.ReadMemory(w.operator.PID())
+	out.PeakBytes, out.OwnBytes = used.Peak, used.WithoutFilePages
 	return out, err
 }
 

@@ -14,15 +14,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// TestDoor checks that a door forwards and counts requests, and records when a Shoot is applied.
-func TestDoor(t *testing.T) {
+// TestCountingProxy checks that a door forwards and counts requests, and records when a Shoot is
+// applied.
+func TestCountingProxy(t *testing.T) {
 	var asked []string
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Method+" "+r.URL.Path)
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer behind.Close()
-	d, err := newDoor(&rest.Config{Host: behind.URL})
+	d, err := newCountingProxy(&rest.Config{Host: behind.URL})
 	require.NoError(t, err)
 	defer d.Close()
 	text, err := d.kubeconfig()
@@ -70,7 +71,7 @@ func TestRepository(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	clone := filepath.Join(t.TempDir(), "clone")
-	_, err = git(t.Context(), "-c", uncounted, "clone", "-q", r.address(), clone)
+	_, err = git(t.Context(), "-c", benchHeaderConfig, "clone", "-q", r.cloneURL(), clone)
 	require.NoError(t, err)
 	assert.Empty(t, r.snapshot())
 
@@ -98,6 +99,6 @@ func TestLatency(t *testing.T) {
 	assert.Nil(t, latencyOf(nil))
 }
 
-func TestMinus(t *testing.T) {
-	assert.Equal(t, map[string]int{"get a": 2, "get c": 1}, minus(map[string]int{"get a": 3, "get b": 1, "get c": 1}, map[string]int{"get a": 1, "get b": 1}))
+func TestSubtractCounts(t *testing.T) {
+	assert.Equal(t, map[string]int{"get a": 2, "get c": 1}, subtractCounts(map[string]int{"get a": 3, "get b": 1, "get c": 1}, map[string]int{"get a": 1, "get b": 1}))
 }

@@ -19,13 +19,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: templates FOLDER")
 		os.Exit(2)
 	}
-	if err := run(filepath.Join(os.Args[1], "seedmanagement.gardener.cloud_managedseedsets.yaml")); err != nil {
+	if err := relaxShootTemplate(filepath.Join(os.Args[1], "seedmanagement.gardener.cloud_managedseedsets.yaml")); err != nil {
 		fmt.Fprintln(os.Stderr, "templates:", err)
 		os.Exit(1)
 	}
 }
 
-func run(file string) error {
+func relaxShootTemplate(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("reading a definition: %w", err)

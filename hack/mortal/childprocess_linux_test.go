@@ -32,14 +32,14 @@ func TestMain(m *testing.M) {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append(os.Environ(), roleVariable+"=sleeper")
 		in, err := cmd.StdinPipe()
-		fail(err)
+		exitOnError(err)
 		out, err := cmd.StdoutPipe()
-		fail(err)
+		exitOnError(err)
 		// Start in a thread that ends: the sleeper must not end with it.
 		number := make(chan int)
 		go func() {
 			runtime.LockOSThread()
-			fail(Start(cmd))
+			exitOnError(Start(cmd))
 			number <- syscall.Gettid()
 		}()
 		for thread := fmt.Sprintf("/proc/self/task/%d", <-number); ; runtime.Gosched() {
@@ -48,30 +48,30 @@ func TestMain(m *testing.M) {
 			}
 		}
 		_, err = io.WriteString(in, "are you there?\n")
-		fail(err)
+		exitOnError(err)
 		line, err := bufio.NewReader(out).ReadString('\n')
-		if fail(err); line != "are you there?\n" {
-			fail(fmt.Errorf("it says %q", line))
+		if exitOnError(err); line != "are you there?\n" {
+			exitOnError(fmt.Errorf("it says %q", line))
 		}
-		fail(After("touch", file))
+		exitOnError(RunAfterExit("touch", file))
 		fmt.Println(cmd.Process.Pid)
 		<-time.After(10 * time.Minute)
 	case "sleeper":
 		_, err := io.Copy(os.Stdout, os.Stdin)
-		fail(err)
+		exitOnError(err)
 		<-time.After(10 * time.Minute)
 	}
 }
 
-func fail(err error) {
+func exitOnError(err error) {
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
 }
 
-// gone waits until the process no longer exists.
-func gone(t *testing.T, pid int) {
+// waitForExit waits until the process no longer exists.
+func waitForExit(t *testing.T, pid int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
@@ -83,9 +83,9 @@ func gone(t *testing.T, pid int) {
 	}, time.Minute, 10*time.Millisecond, "process %d is still there", pid)
 }
 
-// TestKilled checks that programs of Start end and commands of After run when the starter is
-// killed.
-func TestKilled(t *testing.T) {
+// TestChildrenOfKilledProcess checks that programs of Start end and commands of After run when the
+// starter is killed.
+func TestChildrenOfKilledProcess(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "after")
 	starter := exec.Command("/proc/self/exe")
 	starter.Env = append(os.Environ(), roleVariable+"=starter "+file)
@@ -101,20 +101,20 @@ func TestKilled(t *testing.T) {
 
 	require.NoError(t, starter.Process.Kill())
 	assert.Error(t, starter.Wait())
-	gone(t, pid)
+	waitForExit(t, pid)
 	require.Eventually(t, func() bool { _, err := os.Stat(file); return err == nil }, time.Minute, 10*time.Millisecond)
 }
 
-// TestTie checks that Tie fails if the starter has ended already.
-func TestTie(t *testing.T) {
-	assert.ErrorContains(t, Tie(os.Getppid()+1), "which started this one, has ended")
+// TestTieToEndedParent checks that Tie fails if the starter has ended already.
+func TestTieToEndedParent(t *testing.T) {
+	assert.ErrorContains(t, TieToParent(os.Getppid()+1), "which started this one, has ended")
 	// undo Tie for the other tests
 	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, 0, 0)
 	assert.Zero(t, errno)
 }
 
-// TestErrors checks that Start returns the error for a missing program, and keeps SysProcAttr.
-func TestErrors(t *testing.T) {
+// TestStartErrors checks that Start returns the error for a missing program, and keeps SysProcAttr.
+func TestStartErrors(t *testing.T) {
 	assert.ErrorIs(t, Start(exec.Command("/no/such/program")), os.ErrNotExist)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

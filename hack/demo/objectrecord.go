@@ -17,17 +17,17 @@ import (
 	"github.com/pergola-dev/pergola/hack/world"
 )
 
-// recordWorld writes digests of all objects of a cluster into a file.
-func recordWorld(ctx context.Context, contextName, file string) error {
+// recordObjects writes digests of all objects of a cluster into a file.
+func recordObjects(ctx context.Context, contextName, file string) error {
 	config, err := configOf(contextName)
 	if err != nil {
 		return err
 	}
-	now, err := world.Of(ctx, config)
+	now, err := world.Read(ctx, config)
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(now.Record())
+	data, err := json.Marshal(now.Digests())
 	if err != nil {
 		return err
 	}
@@ -35,9 +35,9 @@ func recordWorld(ctx context.Context, contextName, file string) error {
 	return os.WriteFile(file, data, 0o600)
 }
 
-// sameWorld waits until all objects of a cluster are as recorded, and reports differences.
-// Kubernetes deletes derived objects with a delay.
-func sameWorld(ctx context.Context, contextName, file string) error {
+// waitForRecordedObjects waits until all objects of a cluster are as recorded, and reports
+// differences. Kubernetes deletes derived objects with a delay.
+func waitForRecordedObjects(ctx context.Context, contextName, file string) error {
 	config, err := configOf(contextName)
 	if err != nil {
 		return err
@@ -46,17 +46,17 @@ func sameWorld(ctx context.Context, contextName, file string) error {
 	if err != nil {
 		return err
 	}
-	before := world.Record{}
+	before := world.Digests{}
 	if err := json.Unmarshal(data, &before); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	var other []string
 	err = poll(ctx, "the cluster to be as it was", func() (bool, error) {
-		now, err := world.Of(ctx, config)
+		now, err := world.Read(ctx, config)
 		if err != nil {
 			return false, err
 		}
-		other = now.Since(before)
+		other = now.DifferencesFrom(before)
 		return len(other) == 0, nil
 	})
 	if err != nil {

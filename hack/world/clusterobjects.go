@@ -23,17 +23,17 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// World is every object of a cluster, by kind, namespace and name.
-type World map[string]*unstructured.Unstructured
+// Objects is every object of a cluster, by kind, namespace and name.
+type Objects map[string]*unstructured.Unstructured
 
-// unstored are kinds that the API server computes on request.
-var unstored = []string{"ComponentStatus"}
+// computedKinds are kinds that the API server computes on request.
+var computedKinds = []string{"ComponentStatus"}
 
-// restless are kinds that the cluster itself changes all the time.
-var restless = []string{"Event", "Lease", "Node", "Endpoints", "EndpointSlice"}
+// volatileKinds are kinds that the cluster itself changes all the time.
+var volatileKinds = []string{"Event", "Lease", "Node", "Endpoints", "EndpointSlice"}
 
-// The Of function reads all objects of a cluster, of every kind that it serves and lists.
-func Of(ctx context.Context, config *rest.Config) (World, error) {
+// The Read function reads all objects of a cluster, of every kind that it serves and lists.
+func Read(ctx context.Context, config *rest.Config) (Objects, error) {
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NoWarnings{} // warnings about old kinds do not matter here
 	kinds, err := discovery.NewDiscoveryClientForConfig(config)
@@ -48,14 +48,14 @@ func Of(ctx context.Context, config *rest.Config) (World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading which kinds there are: %w", err)
 	}
-	out := World{}
+	out := Objects{}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			return nil, err
 		}
 		for _, r := range list.APIResources {
-			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") || slices.Contains(unstored, r.Kind) {
+			if strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") || slices.Contains(computedKinds, r.Kind) {
 				continue
 			}
 			found, err := objects.Resource(gv.WithResource(r.Name)).List(ctx, metav1.ListOptions{})
@@ -74,9 +74,9 @@ func Of(ctx context.Context, config *rest.Config) (World, error) {
 	return out, nil
 }
 
-// stays reports whether an object may remain after a Garden: Events, Leases, retained claims with
-// their volumes, and objects of Pergola's chart and bootstrap.
-func stays(o *unstructured.Unstructured) bool {
+// mayRemain reports whether an object may remain after a Garden: Events, Leases, retained claims
+// with their volumes, and objects of Pergola's chart and bootstrap.
+func mayRemain(o *unstructured.Unstructured) bool {
 	ref := apply.RefOf(o)
 	switch ref.Kind {
 	case "Event", "Lease", "PersistentVolumeClaim", "PersistentVolume":
@@ -96,38 +96,40 @@ func stays(o *unstructured.Unstructured) bool {
 	return false
 }
 
-// Missing returns the objects of w that other does not have, except objects that may stay.
-func (w World) Missing(other World) []string {
+// MissingFrom returns the objects of w that other does not have, except objects that may stay.
+func (w Objects) MissingFrom(other Objects) []string {
 	return missing(w, func(name string) bool { return other[name] != nil })
 }
 
-func missing(w World, has func(name string) bool) []string {
+func missing(w Objects, has func(name string) bool) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(w)) {
-		if !has(name) && !stays(w[name]) {
+		if !has(name) && !mayRemain(w[name]) {
 			out = append(out, name)
 		}
 	}
 	return out
 }
 
-// Changed returns the objects in both worlds whose UID, labels, annotations, finalizers, owners or
-// content differ. The old and new content follow, with values of Secrets: it is for tests.
-func (w World) Changed(before World) []string {
+// ChangedSince returns the objects in both worlds whose UID, labels, annotations, finalizers,
+// owners or content differ. The old and new content follow, with values of Secrets: it is for
+// tests.
+func (w Objects) ChangedSince(before Objects) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(w)) {
-		if before[name] == nil || slices.Contains(restless, w[name].GetKind()) {
+		if before[name] == nil || slices.Contains(volatileKinds, w[name].GetKind()) {
 			continue
 		}
-		if a, b := said(before[name]), said(w[name]); a != b {
+		if a, b := contentOf(before[name]), contentOf(w[name]); a != b {
 			out = append(out, name+"\n  "+a+"\n  "+b)
 		}
 	}
 	return out
 }
 
-// said returns the content of an object as JSON, without status and metadata of the API server.
-func said(o *unstructured.Unstructured) string {
+// contentOf returns the content of an object as JSON, without status and metadata of the API
+// server.
+func contentOf(o *unstructured.Unstructured) string {
 	content := map[string]any{"uid": o.GetUID(), "owners": o.GetOwnerReferences(), "labels": o.GetLabels(), "annotations": o.GetAnnotations(), "finalizers": o.GetFinalizers()}
 	for field, value := range o.Object {
 		if field != "metadata" && field != "status" {
@@ -141,30 +143,30 @@ func said(o *unstructured.Unstructured) string {
 	return string(text)
 }
 
-// Record is a World as stored in a file: a digest of each object, without values of Secrets.
+// Digests is a World as stored in a file: a digest of each object, without values of Secrets.
 // Objects of restless kinds have an empty digest.
-type Record map[string]string
+type Digests map[string]string
 
-// Record returns the digests of all objects.
-func (w World) Record() Record {
-	out := Record{}
+// Digests returns the digests of all objects.
+func (w Objects) Digests() Digests {
+	out := Digests{}
 	for name, o := range w {
 		out[name] = ""
-		if !slices.Contains(restless, o.GetKind()) {
-			digest := sha256.Sum256([]byte(said(o)))
+		if !slices.Contains(volatileKinds, o.GetKind()) {
+			digest := sha256.Sum256([]byte(contentOf(o)))
 			out[name] = hex.EncodeToString(digest[:])
 		}
 	}
 	return out
 }
 
-// Since returns the differences from a record, one a line.
-func (w World) Since(before Record) []string {
+// DifferencesFrom returns the differences from a record, one a line.
+func (w Objects) DifferencesFrom(before Digests) []string {
 	var out []string
 	for _, name := range missing(w, func(name string) bool { _, there := before[name]; return there }) {
 		out = append(out, "left behind: "+name)
 	}
-	now := w.Record()
+	now := w.Digests()
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		digest, there := now[name]
 		switch {

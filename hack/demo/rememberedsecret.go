@@ -29,20 +29,20 @@ import (
 
 // Names of the objects that remember creates and recall reads.
 const (
-	keptNamespace = "from-before"
-	keptSecret    = "kept"
-	keptAccount   = "somebody"
+	rememberedNamespace = "from-before"
+	rememberedSecret    = "kept"
+	rememberedAccount   = "somebody"
 )
 
-// kept is the content to compare with, which is stored beside the kubeconfig.
-type kept struct {
+// rememberedContent is the content to compare with, which is stored beside the kubeconfig.
+type rememberedContent struct {
 	Value []byte `json:"value"`
 	UID   string `json:"uid"`
 }
 
-// remember writes a Secret, a ServiceAccount that may read it, and a kubeconfig with two contexts:
-// the certificate of the current context, and a token.
-func remember(ctx context.Context, contextName, file string) error {
+// writeRememberedSecret writes a Secret, a ServiceAccount that may read it, and a kubeconfig with
+// two contexts: the certificate of the current context, and a token.
+func writeRememberedSecret(ctx context.Context, contextName, file string) error {
 	client, err := clientOf(contextName)
 	if err != nil {
 		return err
@@ -51,28 +51,28 @@ func remember(ctx context.Context, contextName, file string) error {
 	if _, err := rand.Read(value); err != nil {
 		return err
 	}
-	made, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: keptNamespace}}, metav1.CreateOptions{})
+	made, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: rememberedNamespace}}, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
-	meta := metav1.ObjectMeta{Namespace: keptNamespace, Name: keptAccount}
+	meta := metav1.ObjectMeta{Namespace: rememberedNamespace, Name: rememberedAccount}
 	for _, create := range []func() error{
 		func() error {
-			_, err := client.CoreV1().Secrets(keptNamespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: keptSecret}, Data: map[string][]byte{"value": value}}, metav1.CreateOptions{})
+			_, err := client.CoreV1().Secrets(rememberedNamespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: rememberedSecret}, Data: map[string][]byte{"value": value}}, metav1.CreateOptions{})
 			return err
 		},
 		func() error {
-			_, err := client.CoreV1().ServiceAccounts(keptNamespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
+			_, err := client.CoreV1().ServiceAccounts(rememberedNamespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
 			return err
 		},
 		func() error {
-			_, err := client.RbacV1().Roles(keptNamespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}, metav1.CreateOptions{})
+			_, err := client.RbacV1().Roles(rememberedNamespace).Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}, metav1.CreateOptions{})
 			return err
 		},
 		func() error {
-			_, err := client.RbacV1().RoleBindings(keptNamespace).Create(ctx, &rbacv1.RoleBinding{
-				ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: keptAccount},
-				Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: keptNamespace, Name: keptAccount}},
+			_, err := client.RbacV1().RoleBindings(rememberedNamespace).Create(ctx, &rbacv1.RoleBinding{
+				ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: rememberedAccount},
+				Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: rememberedNamespace, Name: rememberedAccount}},
 			}, metav1.CreateOptions{})
 			return err
 		},
@@ -81,13 +81,13 @@ func remember(ctx context.Context, contextName, file string) error {
 			return err
 		}
 	}
-	token, err := client.CoreV1().ServiceAccounts(keptNamespace).CreateToken(ctx, keptAccount, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenFor / time.Second))},
+	token, err := client.CoreV1().ServiceAccounts(rememberedNamespace).CreateToken(ctx, rememberedAccount, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLifetime / time.Second))},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
-	config, err := only(contextName)
+	config, err := contextKubeconfig(contextName)
 	if err != nil {
 		return err
 	}
@@ -100,17 +100,18 @@ func remember(ctx context.Context, contextName, file string) error {
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
 		return err
 	}
-	text, err := json.Marshal(kept{value, string(made.UID)})
+	text, err := json.Marshal(rememberedContent{value, string(made.UID)})
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Secret %s/%s is written in %s; a certificate and a token to read it with are in a kubeconfig.\n", keptNamespace, keptSecret, contextName)
+	fmt.Printf("Secret %s/%s is written in %s; a certificate and a token to read it with are in a kubeconfig.\n", rememberedNamespace, rememberedSecret, contextName)
 	return os.WriteFile(file+".kept", text, 0o600)
 }
 
-// recall reads the Secret with the kubeconfig of remember, by the proxy of the current context.
-func recall(ctx context.Context, contextName, file string) error {
-	near, err := only(contextName)
+// readRememberedSecret reads the Secret with the kubeconfig of remember, by the proxy of the
+// current context.
+func readRememberedSecret(ctx context.Context, contextName, file string) error {
+	near, err := contextKubeconfig(contextName)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func recall(ctx context.Context, contextName, file string) error {
 	if err != nil {
 		return err
 	}
-	var before kept
+	var before rememberedContent
 	if err := json.Unmarshal(text, &before); err != nil {
 		return err
 	}
@@ -140,23 +141,23 @@ func recall(ctx context.Context, contextName, file string) error {
 		if err != nil {
 			return err
 		}
-		secret, err := client.CoreV1().Secrets(keptNamespace).Get(ctx, keptSecret, metav1.GetOptions{})
+		secret, err := client.CoreV1().Secrets(rememberedNamespace).Get(ctx, rememberedSecret, metav1.GetOptions{})
 		if err != nil {
 			return fmt.Errorf("with the %s of before: %w", way, err)
 		}
 		if !bytes.Equal(secret.Data["value"], before.Value) {
-			return fmt.Errorf("with the %s of before: Secret %s/%s has another value", way, keptNamespace, keptSecret)
+			return fmt.Errorf("with the %s of before: Secret %s/%s has another value", way, rememberedNamespace, rememberedSecret)
 		}
-		fmt.Printf("%s takes the %s of before, shows a certificate of the CA of before, and its Secret %s/%s has the value of before.\n", reached.Host, way, keptNamespace, keptSecret)
+		fmt.Printf("%s takes the %s of before, shows a certificate of the CA of before, and its Secret %s/%s has the value of before.\n", reached.Host, way, rememberedNamespace, rememberedSecret)
 		if way != "certificate" {
 			continue
 		}
-		namespace, err := client.CoreV1().Namespaces().Get(ctx, keptNamespace, metav1.GetOptions{})
+		namespace, err := client.CoreV1().Namespaces().Get(ctx, rememberedNamespace, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if string(namespace.UID) != before.UID {
-			return fmt.Errorf("namespace %s is another one", keptNamespace)
+			return fmt.Errorf("namespace %s is another one", rememberedNamespace)
 		}
 	}
 	return nil
@@ -200,8 +201,8 @@ func compareAuthorities(files ...string) error {
 	return nil
 }
 
-// buckets prints the names of the BackupBuckets of a cluster.
-func buckets(ctx context.Context, contextName string) error {
+// printBuckets prints the names of the BackupBuckets of a cluster.
+func printBuckets(ctx context.Context, contextName string) error {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{CurrentContext: contextName}).ClientConfig()
 	if err != nil {
 		return err

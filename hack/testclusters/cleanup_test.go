@@ -13,15 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startedVariable makes this program start clusters in the folder that it names, and be killed.
-const startedVariable = "TESTCLUSTERS_STARTED"
+// starterVariable makes this program start clusters in the folder that it names, and be killed.
+const starterVariable = "TESTCLUSTERS_STARTED"
 
 func TestMain(m *testing.M) {
-	dir := os.Getenv(startedVariable)
+	dir := os.Getenv(starterVariable)
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	p := Programs{Root: dir, State: filepath.Join(dir, "state"), Local: filepath.Join(dir, "local"), Keep: os.Getenv("KEEP") != ""}
+	p := Programs{Root: dir, State: filepath.Join(dir, "state"), Local: filepath.Join(dir, "local"), KeepClusters: os.Getenv("KEEP") != ""}
 	for range 2 {
 		if _, err := p.Up(); err != nil {
 			panic(err)
@@ -34,8 +34,9 @@ func TestMain(m *testing.M) {
 	panic(err)
 }
 
-// TestClustersGoAfterTheTest checks that no clusters outlive a killed test, except with Keep.
-func TestClustersGoAfterTheTest(t *testing.T) {
+// TestClustersAreCleanedUpAfterTheTest checks that no clusters outlive a killed test, except with
+// Keep.
+func TestClustersAreCleanedUpAfterTheTest(t *testing.T) {
 	for name, keep := range map[string]string{"gone": "", "kept": "yes"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -43,7 +44,7 @@ func TestClustersGoAfterTheTest(t *testing.T) {
 			// The stand-in logs its arguments.
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "local"), []byte("#!/bin/sh\necho \"$@\" >> '"+said+"'\necho '{}'\n"), 0o700))
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), startedVariable+"="+dir, "KEEP="+keep)
+			cmd.Env = append(os.Environ(), starterVariable+"="+dir, "KEEP="+keep)
 			require.Error(t, cmd.Run(), "it was killed")
 			state := "--dir " + filepath.Join(dir, "state")
 			want := state + " up --json\n" + state + " up --json\n"

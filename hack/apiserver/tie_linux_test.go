@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// startedVariable makes this program start servers and wait to be killed.
-const startedVariable = "APISERVER_STARTED"
+// starterRoleVariable makes this program start servers and wait to be killed.
+const starterRoleVariable = "APISERVER_STARTED"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(startedVariable) == "" {
+	if os.Getenv(starterRoleVariable) == "" {
 		os.Exit(m.Run())
 	}
 	env := &envtest.Environment{}
-	config, err := Begin(env)
+	config, err := StartEnvironment(env)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -34,10 +34,10 @@ func TestMain(m *testing.M) {
 
 // TestServersEndWithTheirStarter checks that no server answers after its starter was killed.
 func TestServersEndWithTheirStarter(t *testing.T) {
-	Needed(t)
+	SkipIfUnavailable(t)
 	temporary := t.TempDir()
 	starter := exec.Command(os.Args[0])
-	starter.Env = append(os.Environ(), startedVariable+"=yes", "TMPDIR="+temporary)
+	starter.Env = append(os.Environ(), starterRoleVariable+"=yes", "TMPDIR="+temporary)
 	out, err := starter.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, starter.Start())
@@ -60,8 +60,8 @@ func TestServersEndWithTheirStarter(t *testing.T) {
 	}
 }
 
-// TestBecome checks the error of an invalid process ID.
-func TestBecome(t *testing.T) {
-	t.Setenv(assets, t.TempDir())
-	assert.ErrorContains(t, become("x", "etcd"), starterVariable)
+// TestExecProgramFails checks the error of an invalid process ID.
+func TestExecProgramFails(t *testing.T) {
+	t.Setenv(assetsVariable, t.TempDir())
+	assert.ErrorContains(t, execProgram("x", "etcd"), starterVariable)
 }

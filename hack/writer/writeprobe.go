@@ -20,24 +20,24 @@ import (
 )
 
 const (
-	// between is the time between two writes.
-	between = 100 * time.Millisecond
-	// attempts limits the attempts of one write while the connection is lost.
-	attempts = 20
+	// writeInterval is the time between two writes.
+	writeInterval = 100 * time.Millisecond
+	// maxAttempts limits the attempts of one write while the connection is lost.
+	maxAttempts = 20
 )
 
-// Writer creates ConfigMaps by the access that it has.
-type Writer struct {
+// Probe creates ConfigMaps by the access that it has.
+type Probe struct {
 	mu     sync.Mutex
 	api    kubernetes.Interface
 	counts Counts
-	end    context.CancelFunc
-	ended  chan struct{}
+	cancel context.CancelFunc
+	done   chan struct{}
 }
 
 // Counts are the results of the writes.
 type Counts struct {
-	Written, Lost int
+	Written, LostConnections int
 	// Slowest is how long the slowest successful write took: an API server waits for an etcd that
 	// restarts.
 	Slowest time.Duration
@@ -46,12 +46,12 @@ type Counts struct {
 }
 
 // Start starts to create ConfigMaps in a namespace.
-func Start(ctx context.Context, api kubernetes.Interface, namespace string) *Writer {
+func Start(ctx context.Context, api kubernetes.Interface, namespace string) *Probe {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &Writer{api: api, counts: Counts{Failed: map[string]int{}}, end: cancel, ended: make(chan struct{})}
+	w := &Probe{api: api, counts: Counts{Failed: map[string]int{}}, cancel: cancel, done: make(chan struct{})}
 	go func() {
-		defer close(w.ended)
-		tick := time.NewTicker(between)
+		defer close(w.done)
+		tick := time.NewTicker(writeInterval)
 		defer tick.Stop()
 		for n := 0; ctx.Err() == nil; n++ {
 			w.write(ctx, namespace, n)
@@ -64,26 +64,26 @@ func Start(ctx context.Context, api kubernetes.Interface, namespace string) *Wri
 	return w
 }
 
-func (w *Writer) write(ctx context.Context, namespace string, n int) {
+func (w *Probe) write(ctx context.Context, namespace string, n int) {
 	var err error
 	lost, began := 0, time.Now()
-	for range attempts {
+	for range maxAttempts {
 		w.mu.Lock()
 		api := w.api
 		w.mu.Unlock()
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "written-"}, Data: map[string]string{"n": fmt.Sprint(n)}}
-		if _, err = api.CoreV1().ConfigMaps(namespace).Create(ctx, object, metav1.CreateOptions{}); !isLost(err) {
+		if _, err = api.CoreV1().ConfigMaps(namespace).Create(ctx, object, metav1.CreateOptions{}); !isConnectionLost(err) {
 			break
 		}
 		lost++
 		select {
-		case <-time.After(between):
+		case <-time.After(writeInterval):
 		case <-ctx.Done():
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.counts.Lost += lost
+	w.counts.LostConnections += lost
 	switch {
 	case err == nil:
 		w.counts.Written++
@@ -93,21 +93,21 @@ func (w *Writer) write(ctx context.Context, namespace string, n int) {
 	}
 }
 
-// isLost reports whether a connection was lost or not made: there was no answer.
-func isLost(err error) bool {
+// isConnectionLost reports whether a connection was lost or not made: there was no answer.
+func isConnectionLost(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) ||
 		errors.As(err, new(*net.OpError)) || err != nil && (strings.Contains(err.Error(), "Bad Gateway") || strings.Contains(err.Error(), "http2: client connection"))
 }
 
-// ChangeOver replaces the access.
-func (w *Writer) ChangeOver(to kubernetes.Interface) {
+// UseClient replaces the access.
+func (w *Probe) UseClient(to kubernetes.Interface) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.api = to
 }
 
 // Counts returns the results until now.
-func (w *Writer) Counts() Counts {
+func (w *Probe) Counts() Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := w.counts
@@ -116,8 +116,8 @@ func (w *Writer) Counts() Counts {
 }
 
 // Stop ends the writes and returns the results.
-func (w *Writer) Stop() Counts {
-	w.end()
-	<-w.ended
+func (w *Probe) Stop() Counts {
+	w.cancel()
+	<-w.done
 	return w.Counts()
 }

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// quiet is the time between two messages of patiently.
-const quiet = 10 * time.Second
+// waitMessageInterval is the time between two messages of patiently.
+const waitMessageInterval = 10 * time.Second
 
-// patiently prints repeatedly what it waits for, and for how long, until done is called. The text
+// reportWait prints repeatedly what it waits for, and for how long, until done is called. The text
 // may change.
-func patiently(what func() string) (done func()) {
+func reportWait(what func() string) (done func()) {
 	began, ended, gone := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		tick := time.NewTicker(quiet)
+		tick := time.NewTicker(waitMessageInterval)
 		defer tick.Stop()
 		for {
 			select {
@@ -34,11 +34,11 @@ func patiently(what func() string) (done func()) {
 	}
 }
 
-// waiting runs a command that is silent for long, and returns its error.
-func waiting(ctx context.Context, what string, args []string) error {
+// runReportingWait runs a command that is silent for long, and returns its error.
+func runReportingWait(ctx context.Context, what string, args []string) error {
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
-	done := patiently(func() string { return what })
+	done := reportWait(func() string { return what })
 	defer done()
 	return command.Run()
 }

@@ -19,9 +19,10 @@ import (
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 )
 
-// inside does what `pergola operator` does and writes profiles, for which the product has no flag.
-// It writes the heap whenever it is the largest so far; .cpu and .allocs cover the whole run.
-func inside(ctx context.Context, kubeconfig, cache, profile string) (err error) {
+// runProfiledOperator does what `pergola operator` does and writes profiles, for which the product
+// has no flag. It writes the heap whenever it is the largest so far; .cpu and .allocs cover the
+// whole run.
+func runProfiledOperator(ctx context.Context, kubeconfig, cache, profile string) (err error) {
 	debug.SetGCPercent(50) // as in the command
 	file, err := os.Create(profile + ".cpu")
 	if err != nil {
@@ -32,9 +33,9 @@ func inside(ctx context.Context, kubeconfig, cache, profile string) (err error) 
 	}
 	defer func() {
 		pprof.StopCPUProfile()
-		err = errors.Join(err, file.Close(), write("allocs", profile+".allocs"), write("heap", profile+".rest"))
+		err = errors.Join(err, file.Close(), writeProfile("allocs", profile+".allocs"), writeProfile("heap", profile+".rest"))
 	}()
-	go largest(ctx, profile+".heap")
+	go writeLargestHeap(ctx, profile+".heap")
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
@@ -48,8 +49,8 @@ func inside(ctx context.Context, kubeconfig, cache, profile string) (err error) 
 	return role.Run(ctx)
 }
 
-// largest writes the heap profile when the heap has grown by a twentieth.
-func largest(ctx context.Context, path string) {
+// writeLargestHeap writes the heap profile when the heap has grown by a twentieth.
+func writeLargestHeap(ctx context.Context, path string) {
 	most := uint64(0)
 	for sleep(ctx, 200*time.Millisecond) == nil {
 		var now runtime.MemStats
@@ -58,14 +59,14 @@ func largest(ctx context.Context, path string) {
 			continue
 		}
 		most = now.HeapAlloc
-		if err := write("heap", path); err != nil {
+		if err := writeProfile("heap", path); err != nil {
 			slog.Error("the profile cannot be written", "error", err)
 			return
 		}
 	}
 }
 
-func write(name, path string) error {
+func writeProfile(name, path string) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err

@@ -15,25 +15,25 @@ import (
 )
 
 //go:embed speeds.txt
-var list string
+var listText string
 
-// left is a line of speeds.txt: a test that `make check` or `make test` skips or samples.
-type left struct {
+// listedTest is a line of speeds.txt: a test that `make check` or `make test` skips or samples.
+type listedTest struct {
 	speed, test string
 	// parts are the parts that `make test` runs nevertheless.
 	parts []string
 }
 
-func read() []left {
-	var out []left
-	for line := range strings.Lines(list) {
+func readList() []listedTest {
+	var out []listedTest
+	for line := range strings.Lines(listText) {
 		line, _, _ = strings.Cut(line, "#")
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
 		test, parts, _ := strings.Cut(line, ":")
 		words := strings.Fields(test)
-		l := left{speed: words[0], test: words[1]}
+		l := listedTest{speed: words[0], test: words[1]}
 		for part := range strings.SplitSeq(parts, ",") {
 			if part = strings.TrimSpace(part); part != "" {
 				l.parts = append(l.parts, part)
@@ -44,11 +44,11 @@ func read() []left {
 	return out
 }
 
-// partsOf returns the parts of a test that `make test` runs.
-func partsOf(t testing.TB) []string {
+// listedParts returns the parts of a test that `make test` runs.
+func listedParts(t testing.TB) []string {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")
-	for _, l := range read() {
+	for _, l := range readList() {
 		if l.test == name && len(l.parts) > 0 {
 			return l.parts
 		}
@@ -68,7 +68,7 @@ func Points(t testing.TB) iter.Seq[int] {
 		}
 	}
 	var points []int
-	for _, part := range partsOf(t) {
+	for _, part := range listedParts(t) {
 		n, err := strconv.Atoi(part)
 		if err != nil {
 			t.Fatal(fmt.Errorf("hack/speeds/speeds.txt: a point of %s: %w", t.Name(), err))
@@ -78,19 +78,20 @@ func Points(t testing.TB) iter.Seq[int] {
 	return slices.Values(points)
 }
 
-// Has reports whether a test tries a part; in `make test`, only if the part is listed. A test that
-// passes without asking for a listed part fails: the part was renamed, and nothing would try it.
-func Has(t testing.TB, part string) bool {
+// HasPart reports whether a test tries a part; in `make test`, only if the part is listed. A test
+// that passes without asking for a listed part fails: the part was renamed, and nothing would try
+// it.
+func HasPart(t testing.TB, part string) bool {
 	t.Helper()
 	if !testing.Short() {
 		return true
 	}
-	parts := partsOf(t)
-	seen, known := asked.LoadOrStore(t.Name(), &sync.Map{})
+	parts := listedParts(t)
+	seen, known := requestedParts.LoadOrStore(t.Name(), &sync.Map{})
 	if !known {
 		t.Cleanup(func() {
-			asked.Delete(t.Name())
-			for _, p := range unasked(parts, seen.(*sync.Map)) {
+			requestedParts.Delete(t.Name())
+			for _, p := range unrequestedParts(parts, seen.(*sync.Map)) {
 				if !t.Failed() && !t.Skipped() {
 					t.Errorf("hack/speeds/speeds.txt lists %q, which %s does not have", p, t.Name())
 				}
@@ -101,14 +102,15 @@ func Has(t testing.TB, part string) bool {
 	return slices.Contains(parts, part)
 }
 
-// asked has, for each running test, the set of parts that it has asked for.
-var asked sync.Map
+// requestedParts has, for each running test, the set of parts that it has asked for.
+var requestedParts sync.Map
 
-func unasked(parts []string, seen *sync.Map) []string {
+func unrequestedParts(parts []string, seen *sync.Map) []string {
 	return slices.DeleteFunc(slices.Clone(parts), func(part string) bool { _, is := seen.Load(part); return is })
 }
 
-// SuiteHas is Has for parts that all tests of a package use; the package is listed by its folder.
-func SuiteHas(folder, part string) bool {
-	return !testing.Short() || slices.ContainsFunc(read(), func(l left) bool { return l.test == folder && slices.Contains(l.parts, part) })
+// SuiteHasPart is Has for parts that all tests of a package use; the package is listed by its
+// folder.
+func SuiteHasPart(folder, part string) bool {
+	return !testing.Short() || slices.ContainsFunc(readList(), func(l listedTest) bool { return l.test == folder && slices.Contains(l.parts, part) })
 }

@@ -33,33 +33,33 @@ import (
 
 // Names in the runtime cluster.
 const (
-	namespace = "garden"
-	name      = "bench"
-	access    = "gardener-internal"
-	ageKey    = "landscape-age"
-	push      = "landscape-push"
+	namespace     = "garden"
+	landscapeName = "bench"
+	accessSecret  = "gardener-internal"
+	ageKeySecret  = "landscape-age"
+	pushSecret    = "landscape-push"
 )
 
-// patience limits each wait.
-const patience = 8 * time.Minute
+// waitTimeout limits each wait.
+const waitTimeout = 8 * time.Minute
 
-// token is the token of the receiver; it is used on this machine only.
-const token = "a-token-of-the-benchmark"
+// receiverToken is the token of the receiver; it is used on this machine only.
+const receiverToken = "a-token-of-the-benchmark"
 
-// world is the environment of the operator.
-type world struct {
+// environment is the environment of the operator.
+type environment struct {
 	arguments
-	runtime, virtual       *door
-	repository             *repository
-	client, virtualClient  client.Client
-	kubeconfig, log, clone string
-	operator               *process.Process
-	hooks                  *receiver.Client
-	starts, changes, asked int
+	runtime, virtual              *countingProxy
+	repository                    *repository
+	client, virtualClient         client.Client
+	kubeconfig, log, clone        string
+	operator                      *process.Process
+	receiverClient                *receiver.Client
+	starts, changes, syncRequests int
 }
 
-func newWorld(ctx context.Context, a arguments) (*world, error) {
-	w := &world{arguments: a, log: filepath.Join(a.work, "operator.log"), kubeconfig: filepath.Join(a.work, "operator.kubeconfig"), clone: filepath.Join(a.work, "clone")}
+func newEnvironment(ctx context.Context, a arguments) (*environment, error) {
+	w := &environment{arguments: a, log: filepath.Join(a.work, "operator.log"), kubeconfig: filepath.Join(a.work, "operator.kubeconfig"), clone: filepath.Join(a.work, "clone")}
 	var err error
 	if w.runtime, w.client, err = connect(a.runtime); err != nil {
 		return nil, fmt.Errorf("runtime cluster: %w", err)
@@ -80,25 +80,25 @@ func newWorld(ctx context.Context, a arguments) (*world, error) {
 	return w, w.prepare(ctx)
 }
 
-func (w *world) close() {
+func (w *environment) close() {
 	if w.operator != nil {
 		w.operator.Kill()
 	}
 	w.repository.Close()
-	for _, d := range []*door{w.runtime, w.virtual} {
+	for _, d := range []*countingProxy{w.runtime, w.virtual} {
 		d.CloseClientConnections()
 		d.Close()
 	}
 }
 
 // connect returns a door to a cluster, and a client that bypasses it.
-func connect(kubeconfig string) (*door, client.Client, error) {
+func connect(kubeconfig string) (*countingProxy, client.Client, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, nil, err
 	}
 	config.QPS = -1
-	d, err := newDoor(config)
+	d, err := newCountingProxy(config)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -111,7 +111,7 @@ func connect(kubeconfig string) (*door, client.Client, error) {
 }
 
 // prepare creates the objects of an installation in the runtime cluster, and clones the repository.
-func (w *world) prepare(ctx context.Context) error {
+func (w *environment) prepare(ctx context.Context) error {
 	through, err := w.virtual.kubeconfig()
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (w *world) prepare(ctx context.Context) error {
 	for _, definition := range crds.ByGroup(landscapev1alpha1.SchemeGroupVersion.Group) {
 		objects = append(objects, definition)
 	}
-	for secret, data := range map[string]map[string][]byte{access: {"kubeconfig": through}, ageKey: {"age.agekey": key}, push: {"token": []byte(token)}} {
+	for secret, data := range map[string]map[string][]byte{accessSecret: {"kubeconfig": through}, ageKeySecret: {"age.agekey": key}, pushSecret: {"token": []byte(receiverToken)}} {
 		objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secret}, Data: data})
 	}
 	for _, o := range objects {
@@ -132,14 +132,14 @@ func (w *world) prepare(ctx context.Context) error {
 			return fmt.Errorf("creating %s: %w", o.GetName(), err)
 		}
 	}
-	if _, err := git(ctx, "-c", uncounted, "clone", "-q", w.repository.address(), w.clone); err != nil {
+	if _, err := git(ctx, "-c", benchHeaderConfig, "clone", "-q", w.repository.cloneURL(), w.clone); err != nil {
 		return err
 	}
 	return nil
 }
 
 // start starts the operator and waits until it listens.
-func (w *world) start(ctx context.Context) error {
+func (w *environment) start(ctx context.Context) error {
 	w.starts++
 	command := []string{w.arguments.operator, "operator", "--kubeconfig", w.kubeconfig, "--cache-dir", filepath.Join(w.work, "cache"), "--health-port", "-1",
 		"--metrics-port", "-1", "--receiver-port", "0"}
@@ -157,22 +157,22 @@ func (w *world) start(ctx context.Context) error {
 	if w.operator, err = process.Start(w.log, nil, command...); err != nil {
 		return err
 	}
-	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		if err := w.operator.Alive(); err != nil {
+	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, waitTimeout, true, func(context.Context) (bool, error) {
+		if err := w.operator.CheckAlive(); err != nil {
 			return false, err
 		}
-		address, err := w.listening()
+		address, err := w.receiverAddress()
 		if address == "" {
 			return false, err
 		}
 		_, port, _ := strings.Cut(address, "]:")
-		w.hooks = &receiver.Client{URL: "http://127.0.0.1:" + port, Token: []byte(token), HTTP: &http.Client{}, Clock: clock.RealClock{}}
+		w.receiverClient = &receiver.Client{URL: "http://127.0.0.1:" + port, Token: []byte(receiverToken), HTTP: &http.Client{}, Clock: clock.RealClock{}}
 		return true, nil
 	})
 }
 
-// listening reads the address of the operator's receivers from the log.
-func (w *world) listening() (string, error) {
+// receiverAddress reads the address of the operator's receivers from the log.
+func (w *environment) receiverAddress() (string, error) {
 	file, err := os.Open(w.log)
 	if err != nil {
 		return "", err
@@ -187,42 +187,42 @@ func (w *world) listening() (string, error) {
 	return "", nil
 }
 
-// follow creates the Landscape.
-func (w *world) follow(ctx context.Context, interval time.Duration) error {
-	l := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	l.Spec.Source = &landscapev1alpha1.Source{URL: w.repository.address(), Interval: &metav1.Duration{Duration: interval}}
-	l.Spec.Decryption = &landscapev1alpha1.Decryption{SecretRef: landscapev1alpha1.LocalSecretReference{Name: ageKey}}
-	l.Spec.Receivers = []landscapev1alpha1.Receiver{{Name: "push", Type: landscapev1alpha1.ReceiverHMAC, SecretRef: landscapev1alpha1.LocalSecretReference{Name: push}}}
+// createLandscape creates the Landscape.
+func (w *environment) createLandscape(ctx context.Context, interval time.Duration) error {
+	l := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: landscapeName}}
+	l.Spec.Source = &landscapev1alpha1.Source{URL: w.repository.cloneURL(), Interval: &metav1.Duration{Duration: interval}}
+	l.Spec.Decryption = &landscapev1alpha1.Decryption{SecretRef: landscapev1alpha1.LocalSecretReference{Name: ageKeySecret}}
+	l.Spec.Receivers = []landscapev1alpha1.Receiver{{Name: "push", Type: landscapev1alpha1.ReceiverHMAC, SecretRef: landscapev1alpha1.LocalSecretReference{Name: pushSecret}}}
 	return w.client.Create(ctx, l)
 }
 
-// poll sets the polling interval of the source.
-func (w *world) poll(ctx context.Context, interval time.Duration) error {
-	return w.change(ctx, func(spec *landscapev1alpha1.LandscapeSpec) {
+// setPollInterval sets the polling interval of the source.
+func (w *environment) setPollInterval(ctx context.Context, interval time.Duration) error {
+	return w.changeSpec(ctx, func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.Source.Interval = &metav1.Duration{Duration: interval}
 	})
 }
 
-// demandReview requires reviews of deletions and recreations from now on, and waits until the
+// requireReview requires reviews of deletions and recreations from now on, and waits until the
 // operator has handled that.
-func (w *world) demandReview(ctx context.Context) error {
-	if err := w.change(ctx, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired }); err != nil {
+func (w *environment) requireReview(ctx context.Context) error {
+	if err := w.changeSpec(ctx, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired }); err != nil {
 		return err
 	}
 	commit, err := git(ctx, "-C", w.repository.work, "rev-parse", "HEAD")
 	if err != nil {
 		return err
 	}
-	request, err := w.request(ctx)
+	request, err := w.requestSync(ctx)
 	if err != nil {
 		return err
 	}
-	return w.applied(ctx, commit, request)
+	return w.waitUntilApplied(ctx, commit, request)
 }
 
-func (w *world) change(ctx context.Context, change func(*landscapev1alpha1.LandscapeSpec)) error {
+func (w *environment) changeSpec(ctx context.Context, change func(*landscapev1alpha1.LandscapeSpec)) error {
 	l := &landscapev1alpha1.Landscape{}
-	if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, l); err != nil {
+	if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: landscapeName}, l); err != nil {
 		return err
 	}
 	before := l.DeepCopy()
@@ -230,28 +230,28 @@ func (w *world) change(ctx context.Context, change func(*landscapev1alpha1.Lands
 	return w.client.Patch(ctx, l, client.MergeFrom(before))
 }
 
-// request requests a sync, as a person does, and returns the value for lastHandledSyncRequest.
-func (w *world) request(ctx context.Context) (string, error) {
+// requestSync requests a sync, as a person does, and returns the value for lastHandledSyncRequest.
+func (w *environment) requestSync(ctx context.Context) (string, error) {
 	l := &landscapev1alpha1.Landscape{}
-	if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, l); err != nil {
+	if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: landscapeName}, l); err != nil {
 		return "", err
 	}
-	w.asked++
-	before, value := l.DeepCopy(), fmt.Sprintf("request %d", w.asked)
+	w.syncRequests++
+	before, value := l.DeepCopy(), fmt.Sprintf("request %d", w.syncRequests)
 	metav1.SetMetaDataAnnotation(&l.ObjectMeta, landscapev1alpha1.AnnotationSyncRequested, value)
 	return value, w.client.Patch(ctx, l, client.MergeFrom(before))
 }
 
-// applied waits until the status says that a commit is applied and that the request was handled.
-// The error has the last result.
-func (w *world) applied(ctx context.Context, commit, request string) error {
+// waitUntilApplied waits until the status says that a commit is applied and that the request was
+// handled. The error has the last result.
+func (w *environment) waitUntilApplied(ctx context.Context, commit, request string) error {
 	l := &landscapev1alpha1.Landscape{}
 	said := ""
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		if err := w.operator.Alive(); err != nil {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, waitTimeout, true, func(ctx context.Context) (bool, error) {
+		if err := w.operator.CheckAlive(); err != nil {
 			return false, err
 		}
-		if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, l); err != nil {
+		if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: landscapeName}, l); err != nil {
 			return false, err
 		}
 		if len(l.Status.History) > 0 {

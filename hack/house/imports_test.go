@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	root   = "../.."
-	module = "github.com/pergola-dev/pergola/"
+	repositoryRoot = "../.."
+	modulePrefix   = "github.com/pergola-dev/pergola/"
 )
 
 // The sentences of docs/architecture.md that list floors from the highest to the lowest: floors of
 // the house, and floors inside controllers.
 var (
-	drawn  = regexp.MustCompile("Imports go from left to right in this list, and never back: `([^`]+)`")
-	inside = regexp.MustCompile("Inside `controllers` they go: `([^`]+)`")
+	floorsSentence            = regexp.MustCompile("Imports go from left to right in this list, and never back: `([^`]+)`")
+	controllersFloorsSentence = regexp.MustCompile("Inside `controllers` they go: `([^`]+)`")
 )
 
-// floors returns the number of each folder in a sentence; the lowest floor is 1.
-func floors(t *testing.T, sentence *regexp.Regexp) map[string]int {
-	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+// readFloors returns the number of each folder in a sentence; the lowest floor is 1.
+func readFloors(t *testing.T, sentence *regexp.Regexp) map[string]int {
+	page, err := os.ReadFile(filepath.Join(repositoryRoot, "docs/architecture.md"))
 	require.NoError(t, err)
 	found := sentence.FindStringSubmatch(string(page))
 	require.NotNil(t, found, "docs/architecture.md does not list the floors any more: %s", sentence)
@@ -44,15 +44,15 @@ func floors(t *testing.T, sentence *regexp.Regexp) map[string]int {
 	return out
 }
 
-// imports calls a function for each import of this module, except in test files, with the top
+// eachImport calls a function for each import of this module, except in test files, with the top
 // folders of both sides.
-func imports(t *testing.T, call func(file, from, path, to string)) {
-	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+func eachImport(t *testing.T, call func(file, from, path, to string)) {
+	require.NoError(t, filepath.WalkDir(repositoryRoot, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		name := entry.Name()
-		if entry.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || path == filepath.Join(root, "hack")) {
+		if entry.IsDir() && path != repositoryRoot && (strings.HasPrefix(name, ".") || name == "testdata" || path == filepath.Join(repositoryRoot, "hack")) {
 			return fs.SkipDir
 		}
 		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
@@ -62,7 +62,7 @@ func imports(t *testing.T, call func(file, from, path, to string)) {
 		if err != nil {
 			return err
 		}
-		relative, err := filepath.Rel(root, path)
+		relative, err := filepath.Rel(repositoryRoot, path)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func imports(t *testing.T, call func(file, from, path, to string)) {
 			if err != nil {
 				return fmt.Errorf("%s: %w", relative, err)
 			}
-			if below, ours := strings.CutPrefix(imported, module); ours {
+			if below, ours := strings.CutPrefix(imported, modulePrefix); ours {
 				to, _, _ := strings.Cut(below, "/")
 				call(relative, from, below, to)
 			}
@@ -82,8 +82,8 @@ func imports(t *testing.T, call func(file, from, path, to string)) {
 }
 
 func TestImportsGoDown(t *testing.T) {
-	number, seen := floors(t, drawn), map[string]bool{}
-	imports(t, func(file, from, path, to string) {
+	number, seen := readFloors(t, floorsSentence), map[string]bool{}
+	eachImport(t, func(file, from, path, to string) {
 		seen[from], seen[to] = true, true
 		if from != to && assert.Contains(t, number, from, file) && assert.Contains(t, number, to, file) {
 			assert.Greater(t, number[from], number[to], "%s imports %s, which is not on a lower floor than %s", file, path, from)
@@ -97,8 +97,8 @@ func TestImportsGoDown(t *testing.T) {
 // TestImportsInsideControllersGoDown also fails if a package that the page does not list imports
 // another package of controllers.
 func TestImportsInsideControllersGoDown(t *testing.T) {
-	number, seen := floors(t, inside), map[string]bool{}
-	imports(t, func(file, _, path, _ string) {
+	number, seen := readFloors(t, controllersFloorsSentence), map[string]bool{}
+	eachImport(t, func(file, _, path, _ string) {
 		from, isIn := strings.CutPrefix(filepath.ToSlash(filepath.Dir(file)), "controllers/")
 		to, isTo := strings.CutPrefix(path, "controllers/")
 		if isIn && isTo {

@@ -12,18 +12,19 @@ import (
 
 // Start starts a program that ends with this process at the latest.
 func Start(cmd *exec.Cmd) error {
-	tie(cmd)
+	setParentDeathSignal(cmd)
 	var err error
-	Lasting(cmd.Start, &err)
+	RunInLastingThread(cmd.Start, &err)
 	return err
 }
 
-// Lasting calls do in a thread that lives as long as this process, and stores the error in result.
-// Linux ends a program with the thread that started it, and Go ends threads before the process.
-func Lasting(do func() error, result *error) {
+// RunInLastingThread calls do in a thread that lives as long as this process, and stores the error
+// in result. Linux ends a program with the thread that started it, and Go ends threads before the
+// process.
+func RunInLastingThread(do func() error, result *error) {
 	var t thread
 	select {
-	case t = <-idle:
+	case t = <-idleThreads:
 	default:
 		t = make(thread)
 		go t.run()
@@ -35,7 +36,7 @@ func Lasting(do func() error, result *error) {
 	}
 	<-done
 	select {
-	case idle <- t:
+	case idleThreads <- t:
 	default: // the thread lives on without further work
 	}
 }
@@ -43,7 +44,7 @@ func Lasting(do func() error, result *error) {
 // thread is an operating system thread that runs the functions sent to it.
 type thread chan func()
 
-var idle = make(chan thread, 8)
+var idleThreads = make(chan thread, 8)
 
 func (t thread) run() {
 	runtime.LockOSThread() // never unlocked, and the loop never ends: the thread stays
@@ -52,11 +53,12 @@ func (t thread) run() {
 	}
 }
 
-// After runs a cleanup command once this process has ended, for processes that Start cannot start.
-// Its output and errors are discarded. It finds nothing to do if the test has cleaned up itself.
-func After(name string, args ...string) error {
+// RunAfterExit runs a cleanup command once this process has ended, for processes that Start cannot
+// start. Its output and errors are discarded. It finds nothing to do if the test has cleaned up
+// itself.
+func RunAfterExit(name string, args ...string) error {
 	cmd := exec.Command("sh", append([]string{"-c", `cat >/dev/null; exec "$@" >/dev/null 2>&1`, "sh", name}, args...)...)
-	apart(cmd)
+	setNewSession(cmd)
 	open, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -64,15 +66,15 @@ func After(name string, args ...string) error {
 	if err != nil {
 		return fmt.Errorf("preparing for the end of this process: %w", err)
 	}
-	kept.Lock()
-	defer kept.Unlock()
-	kept.pipes = append(kept.pipes, open)
+	openPipes.Lock()
+	defer openPipes.Unlock()
+	openPipes.pipes = append(openPipes.pipes, open)
 	return nil
 }
 
-// kept references the pipes, which the system closes with this process. Go would close an
+// openPipes references the pipes, which the system closes with this process. Go would close an
 // unreferenced pipe earlier.
-var kept struct {
+var openPipes struct {
 	sync.Mutex
 	pipes []io.Closer
 }

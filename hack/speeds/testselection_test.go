@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestListNamesTests checks that speeds.txt lists each test once, and that exactly one test has
+// TestListedTestsExist checks that speeds.txt lists each test once, and that exactly one test has
 // each listed name.
-func TestListNamesTests(t *testing.T) {
+func TestListedTestsExist(t *testing.T) {
 	root := "../.."
 	tests := map[string]int{}
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
@@ -33,7 +33,7 @@ func TestListNamesTests(t *testing.T) {
 		return err
 	}))
 	listed := map[string]bool{}
-	for _, l := range read() {
+	for _, l := range readList() {
 		assert.Contains(t, []string{"check", "test"}, l.speed, l.test)
 		assert.False(t, listed[l.speed+l.test], "%s is listed twice", l.test)
 		listed[l.speed+l.test] = true
@@ -47,9 +47,9 @@ func TestListNamesTests(t *testing.T) {
 }
 
 func TestSampleListed(t *testing.T) {
-	of := list
-	t.Cleanup(func() { list = of })
-	list = "test TestSampleListed/x: a\ntest TestSampleListed: 3, 9 # why\n\ntest a/folder: one, two words\n"
+	of := listText
+	t.Cleanup(func() { listText = of })
+	listText = "test TestSampleListed/x: a\ntest TestSampleListed: 3, 9 # why\n\ntest a/folder: one, two words\n"
 	var points []int
 	for n := range Points(t) {
 		if points = append(points, n); len(points) == 4 {
@@ -58,15 +58,15 @@ func TestSampleListed(t *testing.T) {
 	}
 	if !testing.Short() {
 		assert.Equal(t, []int{1, 2, 3, 4}, points)
-		assert.True(t, Has(t, "anything"))
+		assert.True(t, HasPart(t, "anything"))
 		return
 	}
 	assert.Equal(t, []int{3, 9}, points)
-	assert.True(t, Has(t, "9"))
-	assert.False(t, Has(t, "4"))
-	seen, _ := asked.Load(t.Name())
-	assert.Equal(t, []string{"3"}, unasked([]string{"3", "9"}, seen.(*sync.Map)))
-	assert.True(t, Has(t, "3"))
-	assert.True(t, SuiteHas("a/folder", "two words"))
-	assert.False(t, SuiteHas("a/folder", "three"))
+	assert.True(t, HasPart(t, "9"))
+	assert.False(t, HasPart(t, "4"))
+	seen, _ := requestedParts.Load(t.Name())
+	assert.Equal(t, []string{"3"}, unrequestedParts([]string{"3", "9"}, seen.(*sync.Map)))
+	assert.True(t, HasPart(t, "3"))
+	assert.True(t, SuiteHasPart("a/folder", "two words"))
+	assert.False(t, SuiteHasPart("a/folder", "three"))
 }

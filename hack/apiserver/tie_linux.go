@@ -15,46 +15,47 @@ import (
 // envtest starts programs by path and has no hook for more. It gets two spellings of the path of
 // this program, which then ties itself to its starter and executes etcd or kube-apiserver.
 const (
-	asEtcd      = "/proc/self/exe"
-	asAPIServer = "/proc/thread-self/exe"
+	etcdAlias      = "/proc/self/exe"
+	apiServerAlias = "/proc/thread-self/exe"
 	// starterVariable is the environment variable with the process ID of the starter.
 	starterVariable = "PERGOLA_API_SERVER_STARTER"
 )
 
-var becomes = map[string]string{asEtcd: "etcd", asAPIServer: "kube-apiserver"}
+var programAliases = map[string]string{etcdAlias: "etcd", apiServerAlias: "kube-apiserver"}
 
 func init() {
-	starter, name := os.Getenv(starterVariable), becomes[os.Args[0]]
+	starter, name := os.Getenv(starterVariable), programAliases[os.Args[0]]
 	if starter == "" || name == "" {
 		return
 	}
-	fmt.Fprintln(os.Stderr, become(starter, name))
+	fmt.Fprintln(os.Stderr, execProgram(starter, name))
 	os.Exit(1)
 }
 
-// become returns only on error. It is called in the first thread of the process, which never ends.
-func become(starter, name string) error {
+// execProgram returns only on error. It is called in the first thread of the process, which never
+// ends.
+func execProgram(starter, name string) error {
 	parent, err := strconv.Atoi(starter)
 	if err != nil {
 		return fmt.Errorf("%s: %w", starterVariable, err)
 	}
-	if err := mortal.Tie(parent); err != nil {
+	if err := mortal.TieToParent(parent); err != nil {
 		return err
 	}
 	if err := os.Unsetenv(starterVariable); err != nil {
 		return err
 	}
-	path := filepath.Join(os.Getenv(assets), name)
+	path := filepath.Join(os.Getenv(assetsVariable), name)
 	return fmt.Errorf("%s: %w", path, syscall.Exec(path, append([]string{path}, os.Args[1:]...), os.Environ()))
 }
 
-func tie(env *envtest.Environment) error {
-	if !There() {
+func tieToStarter(env *envtest.Environment) error {
+	if !IsAvailable() {
 		return nil // envtest reports missing programs
 	}
 	if env.ControlPlane.Etcd == nil {
 		env.ControlPlane.Etcd = &envtest.Etcd{}
 	}
-	env.ControlPlane.Etcd.Path, env.ControlPlane.GetAPIServer().Path = asEtcd, asAPIServer
+	env.ControlPlane.Etcd.Path, env.ControlPlane.GetAPIServer().Path = etcdAlias, apiServerAlias
 	return os.Setenv(starterVariable, strconv.Itoa(os.Getpid()))
 }

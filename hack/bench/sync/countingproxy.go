@@ -22,19 +22,20 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// door is a proxy of an API server: it counts requests and records when objects are applied.
-// Clients need no credentials.
-type door struct {
+// countingProxy is a proxy of an API server: it counts requests and records when objects are
+// applied. Clients need no credentials.
+type countingProxy struct {
 	*httptest.Server
 	info *request.RequestInfoFactory
 
-	mu      sync.Mutex
-	counts  map[string]int
-	awaited string         // the resource or object to wait for: "shoots", or "deployments/NAME"
-	applied chan time.Time // gets the time of its next apply request
+	mu     sync.Mutex
+	counts map[string]int
+	// the resource or object to wait for: "shoots", or "deployments/NAME"
+	awaitedTarget string
+	applied       chan time.Time // gets the time of its next apply request
 }
 
-func newDoor(config *rest.Config) (*door, error) {
+func newCountingProxy(config *rest.Config) (*countingProxy, error) {
 	target, err := url.Parse(config.Host)
 	if err != nil {
 		return nil, err
@@ -43,12 +44,12 @@ func newDoor(config *rest.Config) (*door, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &door{counts: map[string]int{}, info: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}}
+	d := &countingProxy{counts: map[string]int{}, info: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	d.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.note(r)
+		d.recordRequest(r)
 		proxy.ServeHTTP(w, r)
 	}))
 	d.EnableHTTP2 = true // as API servers have it
@@ -60,8 +61,8 @@ func newDoor(config *rest.Config) (*door, error) {
 // healthEndpoints are the paths of health checks.
 var healthEndpoints = []string{"/healthz", "/livez", "/readyz"}
 
-// note counts a request by verb and resource, as RBAC names them.
-func (d *door) note(r *http.Request) {
+// recordRequest counts a request by verb and resource, as RBAC names them.
+func (d *countingProxy) recordRequest(r *http.Request) {
 	at := time.Now()
 	key := "discovery"
 	info, err := d.info.NewRequestInfo(r)
@@ -80,7 +81,7 @@ func (d *door) note(r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.counts[key]++
-	if d.applied != nil && (key == "apply "+d.awaited || info != nil && key == "apply "+info.Resource && info.Resource+"/"+info.Name == d.awaited) {
+	if d.applied != nil && (key == "apply "+d.awaitedTarget || info != nil && key == "apply "+info.Resource && info.Resource+"/"+info.Name == d.awaitedTarget) {
 		d.applied <- at
 		d.applied = nil
 	}
@@ -88,22 +89,22 @@ func (d *door) note(r *http.Request) {
 
 // nextApply returns the time of the next apply request for a resource ("shoots"), or for one object
 // ("deployments/NAME").
-func (d *door) nextApply(awaited string) <-chan time.Time {
+func (d *countingProxy) nextApply(awaited string) <-chan time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	applied := make(chan time.Time, 1)
-	d.awaited, d.applied = awaited, applied
+	d.awaitedTarget, d.applied = awaited, applied
 	return applied
 }
 
-func (d *door) snapshot() map[string]int {
+func (d *countingProxy) snapshot() map[string]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.counts)
 }
 
 // kubeconfig returns a kubeconfig for clients of the proxy.
-func (d *door) kubeconfig() ([]byte, error) {
+func (d *countingProxy) kubeconfig() ([]byte, error) {
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.Certificate().Raw})
 	data, err := clientcmd.Write(clientcmdapi.Config{
 		Clusters:  map[string]*clientcmdapi.Cluster{"bench": {Server: d.URL, CertificateAuthorityData: authority}},

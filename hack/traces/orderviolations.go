@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// entry identifies an object as inventories do, without its cluster.
-type entry struct{ group, kind, namespace, name string }
+// inventoryEntry identifies an object as inventories do, without its cluster.
+type inventoryEntry struct{ group, kind, namespace, name string }
 
-func entryOf(reference map[string]any) entry {
-	group, _, found := strings.Cut(text(reference, "apiVersion"), "/")
+func entryFromReference(reference map[string]any) inventoryEntry {
+	group, _, found := strings.Cut(stringAt(reference, "apiVersion"), "/")
 	if !found {
 		group = ""
 	}
-	return entry{group, text(reference, "kind"), text(reference, "namespace"), text(reference, "name")}
+	return inventoryEntry{group, stringAt(reference, "kind"), stringAt(reference, "namespace"), stringAt(reference, "name")}
 }
 
-// entries returns the objects that an inventory lists, if the answer is one: a ConfigMap of package
-// apply, or a ManagedResource.
-func (e *event) entries() (out []entry, isInventory bool) {
-	if !e.changes() || !e.answersObject() {
+// inventoryEntries returns the objects that an inventory lists, if the answer is one: a ConfigMap
+// of package apply, or a ManagedResource.
+func (e *event) inventoryEntries() (out []inventoryEntry, isInventory bool) {
+	if !e.canChangeData() || !e.hasObjectAnswer() {
 		return nil, false
 	}
 	switch e.ObjectRef.Resource {
 	case "configmaps":
 		data, _ := e.ResponseObject["data"].(map[string]any)
-		for _, element := range entriesOf(text(data, "entries.json")) {
-			out = append(out, entryOf(element.(map[string]any)))
+		for _, element := range parseInventory(stringAt(data, "entries.json")) {
+			out = append(out, entryFromReference(element.(map[string]any)))
 		}
 		return out, data["entries.json"] != nil
 	case "managedresources":
@@ -35,33 +35,34 @@ func (e *event) entries() (out []entry, isInventory bool) {
 		list, _ := status["resources"].([]any)
 		for _, element := range list {
 			reference, _ := element.(map[string]any)
-			out = append(out, entryOf(reference))
+			out = append(out, entryFromReference(reference))
 		}
 		return out, true
 	}
 	return nil, false
 }
 
-// unlisted are kinds that no inventory lists.
-var unlisted = []string{"Lease", "Event"}
+// uninventoriedKinds are kinds that no inventory lists.
+var uninventoriedKinds = []string{"Lease", "Event"}
 
-// created returns the object that the request has created. Audit events of Secrets lack answers.
-func (e *event) created() (entry, bool) {
-	o, kind := e.object(), text(e.ResponseObject, "kind")
+// createdEntry returns the object that the request has created. Audit events of Secrets lack
+// answers.
+func (e *event) createdEntry() (inventoryEntry, bool) {
+	o, kind := e.objectKey(), stringAt(e.ResponseObject, "kind")
 	if e.ObjectRef.Resource == "secrets" {
 		kind = "Secret"
 	}
-	_, isInventory := e.entries()
-	return entry{e.ObjectRef.APIGroup, kind, o.namespace, o.name}, e.ResponseStatus.Code == 201 && e.ObjectRef.Subresource == "" &&
-		(!isInventory || kind != "ConfigMap") && !slices.Contains(unlisted, kind)
+	_, isInventory := e.inventoryEntries()
+	return inventoryEntry{e.ObjectRef.APIGroup, kind, o.namespace, o.name}, e.ResponseStatus.Code == 201 && e.ObjectRef.Subresource == "" &&
+		(!isInventory || kind != "ConfigMap") && !slices.Contains(uninventoriedKinds, kind)
 }
 
-var owners = []string{"gardens", "seeds", "shoots", "landscapes"}
+var ownerResources = []string{"gardens", "seeds", "shoots", "landscapes"}
 
-// orders lists violations of the order across objects, and the kind of the first write after an
-// owner was marked for deletion. A request comes after an answer if it was received later;
+// findOrderViolations lists violations of the order across objects, and the kind of the first write
+// after an owner was marked for deletion. A request comes after an answer if it was received later;
 // overlapping requests have no order.
-func orders(events []*event) traces {
+func findOrderViolations(events []*event) traces {
 	type moment struct {
 		*event
 		at       time.Time
@@ -69,25 +70,25 @@ func orders(events []*event) traces {
 	}
 	var moments []moment
 	for _, e := range events {
-		if e.changes() {
+		if e.canChangeData() {
 			moments = append(moments, moment{e, e.RequestReceivedTimestamp, false}, moment{e, e.StageTimestamp, true})
 		}
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int { return a.at.Compare(b.at) })
 
 	out := traces{}
-	note := func(order string, of object) {
+	note := func(order string, of objectID) {
 		if name := of.String(); !slices.Contains(out[order], name) {
 			out[order] = append(out[order], name)
 		}
 	}
-	inventories, early := map[object][]entry{}, map[entry]object{}
+	inventories, early := map[objectID][]inventoryEntry{}, map[inventoryEntry]objectID{}
 	// processing: owners with lastOperation.state Processing. leaving: owners that are marked for
 	// deletion, until Pergola writes their status or deletes an object.
-	processing, leaving, gone, known := map[object]bool{}, map[object]bool{}, map[object]bool{}, false
+	processing, leaving, gone, known := map[objectID]bool{}, map[objectID]bool{}, map[objectID]bool{}, false
 	for _, m := range moments {
-		o := m.object()
-		switch made, is := m.created(); {
+		o := m.objectKey()
+		switch made, is := m.createdEntry(); {
 		case m.answered:
 		case is && m.isPergola():
 			listed := false
@@ -112,7 +113,7 @@ func orders(events []*event) traces {
 		if m.Verb == "delete" {
 			delete(inventories, o)
 		}
-		if entries, is := m.entries(); is {
+		if entries, is := m.inventoryEntries(); is {
 			inventories[o] = entries
 			for _, listed := range entries {
 				if late, is := early[listed]; is {
@@ -121,11 +122,11 @@ func orders(events []*event) traces {
 				}
 			}
 		}
-		if slices.Contains(owners, m.ObjectRef.Resource) && m.answersObject() {
+		if slices.Contains(ownerResources, m.ObjectRef.Resource) && m.hasObjectAnswer() {
 			known = true
 			metadata, _ := m.ResponseObject["metadata"].(map[string]any)
 			marked := metadata["deletionTimestamp"] != nil
-			if delete(processing, o); text(m.ResponseObject, "status", "lastOperation", "state") == "Processing" && (!marked || metadata["finalizers"] != nil) {
+			if delete(processing, o); stringAt(m.ResponseObject, "status", "lastOperation", "state") == "Processing" && (!marked || metadata["finalizers"] != nil) {
 				processing[o] = true
 			}
 			if leaving[o] && m.isPergola() && m.ObjectRef.Subresource == "status" {

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostFields limits the fields of a struct, including fields of embedded structs. Nobody can keep
+// maxFields limits the fields of a struct, including fields of embedded structs. Nobody can keep
 // more of them in mind.
-const mostFields = 15
+const maxFields = 15
 
 // structType is a struct with its folder and file.
 type structType struct {
@@ -26,14 +26,14 @@ type structType struct {
 	file   *ast.File
 }
 
-// structs returns the structs of the module by folder and name: `apply.Cluster`.
-func structs(t *testing.T) map[string]structType {
+// readStructs returns the structs of the module by folder and name: `apply.Cluster`.
+func readStructs(t *testing.T) map[string]structType {
 	out := map[string]structType{}
-	require.NoError(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(repositoryRoot, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && name != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || name == filepath.Join(root, "hack")) {
+		if entry.IsDir() && name != repositoryRoot && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || name == filepath.Join(repositoryRoot, "hack")) {
 			return fs.SkipDir
 		}
 		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
@@ -43,7 +43,7 @@ func structs(t *testing.T) map[string]structType {
 		if err != nil {
 			return err
 		}
-		folder, err := filepath.Rel(root, filepath.Dir(name))
+		folder, err := filepath.Rel(repositoryRoot, filepath.Dir(name))
 		if err != nil {
 			return err
 		}
@@ -61,19 +61,20 @@ func structs(t *testing.T) map[string]structType {
 	return out
 }
 
-// embedded returns the name of the struct that a field embeds; empty if it is in another module.
-func (s structType) embedded(e ast.Expr) string {
+// embeddedName returns the name of the struct that a field embeds; empty if it is in another
+// module.
+func (s structType) embeddedName(e ast.Expr) string {
 	switch x := e.(type) {
 	case *ast.StarExpr:
-		return s.embedded(x.X)
+		return s.embeddedName(x.X)
 	case *ast.IndexExpr:
-		return s.embedded(x.X)
+		return s.embeddedName(x.X)
 	case *ast.Ident:
 		return s.folder + "." + x.Name
 	case *ast.SelectorExpr:
 		for _, i := range s.file.Imports {
 			imported, _ := strconv.Unquote(i.Path.Value)
-			below, ours := strings.CutPrefix(imported, module)
+			below, ours := strings.CutPrefix(imported, modulePrefix)
 			name := path.Base(imported)
 			if i.Name != nil {
 				name = i.Name.Name
@@ -86,16 +87,16 @@ func (s structType) embedded(e ast.Expr) string {
 	return ""
 }
 
-// fields counts the fields of a struct and of its embedded structs.
-func fields(all map[string]structType, of structType) int {
+// countFields counts the fields of a struct and of its embedded structs.
+func countFields(all map[string]structType, of structType) int {
 	n := 0
 	for _, f := range of.Fields.List {
-		inner, known := all[of.embedded(f.Type)]
+		inner, known := all[of.embeddedName(f.Type)]
 		switch {
 		case len(f.Names) > 0:
 			n += len(f.Names)
 		case known:
-			n += fields(all, inner)
+			n += countFields(all, inner)
 		default:
 			n++
 		}
@@ -106,13 +107,13 @@ func fields(all map[string]structType, of structType) int {
 // TestStructsStaySmall counts fields of controllers and commands. Decoded configuration and API
 // types are in api.
 func TestStructsStaySmall(t *testing.T) {
-	all := structs(t)
+	all := readStructs(t)
 	for name, of := range all {
 		if top, _, _ := strings.Cut(name, "/"); top != "controllers" && top != "commands" {
 			continue
 		}
-		n := fields(all, of)
-		assert.LessOrEqual(t, n, mostFields, "%s has %d fields, of at most %d: give what belongs together a type of its own", name, n, mostFields)
+		n := countFields(all, of)
+		assert.LessOrEqual(t, n, maxFields, "%s has %d fields, of at most %d: give what belongs together a type of its own", name, n, maxFields)
 	}
 }
 
@@ -128,5 +129,5 @@ type generic[T any] struct { v, w T }`, parser.SkipObjectResolution)
 		spec := d.(*ast.GenDecl).Specs[0].(*ast.TypeSpec)
 		all["a."+spec.Name.Name] = structType{spec.Type.(*ast.StructType), "a", file}
 	}
-	assert.Equal(t, 2+3+2+1, fields(all, all["a.a"]))
+	assert.Equal(t, 2+3+2+1, countFields(all, all["a.a"]))
 }

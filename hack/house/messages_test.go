@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parsing are the functions of package strings that decide by a text or split it.
-var parsing = map[string]bool{"Contains": true, "ContainsAny": true, "Cut": true, "CutPrefix": true, "CutSuffix": true, "EqualFold": true, "Fields": true,
+// parsingFunctions are the functions of package strings that decide by a text or split it.
+var parsingFunctions = map[string]bool{"Contains": true, "ContainsAny": true, "Cut": true, "CutPrefix": true, "CutSuffix": true, "EqualFold": true, "Fields": true,
 	"HasPrefix": true, "HasSuffix": true, "Index": true, "LastIndex": true, "Split": true, "SplitN": true, "SplitSeq": true, "TrimPrefix": true, "TrimSuffix": true}
 
 func isParsing(call *ast.CallExpr) bool {
@@ -24,14 +24,14 @@ func isParsing(call *ast.CallExpr) bool {
 		return false
 	}
 	if of, ok := fun.X.(*ast.Ident); ok && of.Name == "strings" {
-		return parsing[fun.Sel.Name]
+		return parsingFunctions[fun.Sel.Name]
 	}
 	return strings.HasPrefix(fun.Sel.Name, "Match") || strings.HasPrefix(fun.Sel.Name, "Find")
 }
 
-// isForPeople reports whether an expression is the message of a condition, event, status or error,
+// isMessage reports whether an expression is the message of a condition, event, status or error,
 // also as the argument of a function of package strings.
-func isForPeople(e ast.Expr) bool {
+func isMessage(e ast.Expr) bool {
 	switch x := e.(type) {
 	case *ast.SelectorExpr:
 		return x.Sel.Name == "Message"
@@ -41,15 +41,15 @@ func isForPeople(e ast.Expr) bool {
 				return true
 			}
 			if of, ok := fun.X.(*ast.Ident); ok && of.Name == "strings" && len(x.Args) > 0 {
-				return isForPeople(x.Args[0])
+				return isMessage(x.Args[0])
 			}
 		}
 	}
 	return false
 }
 
-// exceptions returns the functions that may parse texts: `path function: why`.
-func exceptions(t *testing.T) map[string]bool {
+// readExceptions returns the functions that may parse texts: `path function: why`.
+func readExceptions(t *testing.T) map[string]bool {
 	raw, err := os.ReadFile("texts.txt")
 	require.NoError(t, err)
 	out := map[string]bool{}
@@ -64,16 +64,16 @@ func exceptions(t *testing.T) map[string]bool {
 	return out
 }
 
-// TestNoTextIsParsed checks that no program decides by a text for people: better wording would
+// TestNoMessageIsParsed checks that no program decides by a text for people: better wording would
 // change its behaviour.
-func TestNoTextIsParsed(t *testing.T) {
-	allowed := exceptions(t)
-	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+func TestNoMessageIsParsed(t *testing.T) {
+	allowed := readExceptions(t)
+	require.NoError(t, filepath.WalkDir(repositoryRoot, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		name := entry.Name()
-		if entry.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || path == filepath.Join(root, "hack")) {
+		if entry.IsDir() && path != repositoryRoot && (strings.HasPrefix(name, ".") || name == "testdata" || path == filepath.Join(repositoryRoot, "hack")) {
 			return fs.SkipDir
 		}
 		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
@@ -84,7 +84,7 @@ func TestNoTextIsParsed(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		relative, err := filepath.Rel(root, path)
+		relative, err := filepath.Rel(repositoryRoot, path)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func TestNoTextIsParsed(t *testing.T) {
 			}
 			ast.Inspect(function, func(n ast.Node) bool {
 				call, ok := n.(*ast.CallExpr)
-				if !ok || !isParsing(call) || len(call.Args) == 0 || !isForPeople(call.Args[0]) {
+				if !ok || !isParsing(call) || len(call.Args) == 0 || !isMessage(call.Args[0]) {
 					return true
 				}
 				key := filepath.ToSlash(relative) + " " + function.Name.Name
@@ -114,7 +114,7 @@ func TestNoTextIsParsed(t *testing.T) {
 	}
 }
 
-func TestIsForPeople(t *testing.T) {
+func TestIsMessage(t *testing.T) {
 	for text, want := range map[string]bool{
 		`strings.Contains(c.Message, "x")`: true, `strings.HasPrefix(strings.ToLower(err.Error()), "x")`: true, `pattern.FindString(c.Message)`: true,
 		`strings.Contains(c.Reason, "x")`: false, `strings.ToLower(c.Message)`: false, `find(c.Message)`: false, `err.Error()`: false,
@@ -122,6 +122,6 @@ func TestIsForPeople(t *testing.T) {
 		e, err := parser.ParseExpr(text)
 		require.NoError(t, err)
 		call := e.(*ast.CallExpr)
-		assert.Equal(t, want, isParsing(call) && len(call.Args) > 0 && isForPeople(call.Args[0]), text)
+		assert.Equal(t, want, isParsing(call) && len(call.Args) > 0 && isMessage(call.Args[0]), text)
 	}
 }

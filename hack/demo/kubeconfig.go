@@ -13,9 +13,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// reach writes a kubeconfig for the API server of a control plane, with the access in its Secret,
-// for clients outside of the cluster.
-func reach(ctx context.Context, contextName, secret, server, name, file string) error {
+// writeControlPlaneKubeconfig writes a kubeconfig for the API server of a control plane, with the
+// access in its Secret, for clients outside of the cluster.
+func writeControlPlaneKubeconfig(ctx context.Context, contextName, secret, server, name, file string) error {
 	client, err := clientOf(contextName)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func reach(ctx context.Context, contextName, secret, server, name, file string) 
 	if err := clientcmdapi.MinifyConfig(theirs); err != nil {
 		return fmt.Errorf("the kubeconfig in Secret %s: %w", secret, err)
 	}
-	near, err := only(contextName)
+	near, err := contextKubeconfig(contextName)
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func reach(ctx context.Context, contextName, secret, server, name, file string) 
 	return clientcmd.WriteToFile(*out, file)
 }
 
-// namespace creates a Namespace, which may exist from the last demonstration.
-func namespace(ctx context.Context, contextName, name string) error {
+// createNamespace creates a Namespace, which may exist from the last demonstration.
+func createNamespace(ctx context.Context, contextName, name string) error {
 	client, err := clientOf(contextName)
 	if err != nil {
 		return err
@@ -70,13 +70,13 @@ func namespace(ctx context.Context, contextName, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("namespace/%s is %s, says the API server of %s, %s\n", made.Name, made.Status.Phase, contextName, said(running))
+	fmt.Printf("namespace/%s is %s, says the API server of %s, %s\n", made.Name, made.Status.Phase, contextName, describeVersion(running))
 	return nil
 }
 
-// said describes the version of an API server: the emulated version, which the landscape declares,
-// and the version of the executable.
-func said(v *version.Info) string {
+// describeVersion describes the version of an API server: the emulated version, which the landscape
+// declares, and the version of the executable.
+func describeVersion(v *version.Info) string {
 	if v.EmulationMinor == "" || v.EmulationMinor == v.Minor {
 		return "Kubernetes " + v.GitVersion
 	}

@@ -7,16 +7,16 @@ import (
 	"syscall"
 )
 
-func tie(cmd *exec.Cmd) {
+func setParentDeathSignal(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
-// Tie ends this process with the thread that started it, also after an exec. parent is the process
-// ID of the starter: Tie fails if the starter has ended already.
-func Tie(parent int) error {
+// TieToParent ends this process with the thread that started it, also after an exec. parent is the
+// process ID of the starter: Tie fails if the starter has ended already.
+func TieToParent(parent int) error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
 		return fmt.Errorf("asking to end with the starter: %w", errno)
 	}
