@@ -38,7 +38,7 @@ func TestGardenDeletionPolicies(t *testing.T) {
 		"where nobody knows of Gardens, nobody is locked out")
 
 	for _, crd := range crds.ByGroup("operator.gardener.cloud") {
-		o, err := crds.Object(crd)
+		o, err := crds.ToUnstructured(crd)
 		require.NoError(t, err)
 		applyAsAdmin(t, c, o)
 	}

@@ -44,7 +44,7 @@ func compileHealth(spec *landscapev1alpha1.Health) (HealthConfig, error) {
 	if spec == nil {
 		return HealthConfig{}, nil
 	}
-	j := HealthConfig{ExistenceOnly: spec.OtherKinds == landscapev1alpha1.OtherKindsExistence}
+	j := HealthConfig{ExistenceOnly: spec.OtherKinds == landscapev1alpha1.OtherKindsCheckExistence}
 	if len(spec.Rules) == 0 {
 		return j, nil
 	}

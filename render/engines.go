@@ -140,7 +140,7 @@ func crdObjects(v cue.Value) ([]Object, error) {
 				continue
 			}
 			found = true
-			obj, err := crds.Object(crd)
+			obj, err := crds.ToUnstructured(crd)
 			if err != nil {
 				return nil, err
 			}

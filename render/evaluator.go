@@ -166,7 +166,7 @@ func commonInputValues(in Input, images map[string]string) (map[string]any, erro
 // flows see.
 func (in Input) declaredSettings() map[string]any {
 	values := map[string]any{"landscape": map[string]any{
-		"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD), "featureGates": in.FeatureGates.On(), "seedIsGarden": in.SeedIsGarden,
+		"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD), "featureGates": in.FeatureGates.Values(), "seedIsGarden": in.SeedIsGarden,
 	}}
 	for name, object := range in.Objects {
 		values[name] = object

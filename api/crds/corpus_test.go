@@ -21,15 +21,15 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// typed returns an empty object of one of our kinds.
-func typed(t *testing.T, gvk schema.GroupVersionKind) runtime.Object {
+// newTypedObject returns an empty object of one of our kinds.
+func newTypedObject(t *testing.T, gvk schema.GroupVersionKind) runtime.Object {
 	t.Helper()
 	object, err := newScheme(t).New(gvk)
 	require.NoError(t, err)
 	return object
 }
 
-func validators(t *testing.T) map[schema.GroupVersionKind]*validator {
+func newValidators(t *testing.T) map[schema.GroupVersionKind]*validator {
 	t.Helper()
 	byKind := map[schema.GroupVersionKind]*validator{}
 	for _, crd := range crds.All() {
@@ -48,8 +48,8 @@ type document struct {
 	raw  []byte
 }
 
-// documents returns the documents of our kinds.
-func documents(t *testing.T, data []byte) []document {
+// decodeDocuments returns the documents of our kinds.
+func decodeDocuments(t *testing.T, data []byte) []document {
 	t.Helper()
 	var docs []document
 	scheme := newScheme(t)
@@ -66,25 +66,26 @@ func documents(t *testing.T, data []byte) []document {
 	return docs
 }
 
-func (d document) object(t *testing.T) map[string]any {
+func (d document) decode(t *testing.T) map[string]any {
 	t.Helper()
 	object := map[string]any{}
 	data, err := yaml.YAMLToJSON(d.raw)
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(data, &object))
-	return runtime.DeepCopyJSON(normalize(object).(map[string]any))
+	return runtime.DeepCopyJSON(normalizeNumbers(object).(map[string]any))
 }
 
-// normalize turns float64 without fraction into int64, as the API server's JSON decoder does.
-func normalize(value any) any {
+// normalizeNumbers turns float64 without fraction into int64, as the API server's JSON decoder
+// does.
+func normalizeNumbers(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key := range v {
-			v[key] = normalize(v[key])
+			v[key] = normalizeNumbers(v[key])
 		}
 	case []any:
 		for i := range v {
-			v[i] = normalize(v[i])
+			v[i] = normalizeNumbers(v[i])
 		}
 	case float64:
 		if v == float64(int64(v)) {
@@ -99,7 +100,7 @@ func normalize(value any) any {
 // field.
 func TestUpstreamManifests(t *testing.T) {
 	dir := corpus.Dir(t)
-	byKind := validators(t)
+	byKind := newValidators(t)
 	index, err := os.ReadFile(filepath.Join(dir, "valid-index.tsv"))
 	require.NoError(t, err)
 
@@ -115,17 +116,17 @@ func TestUpstreamManifests(t *testing.T) {
 		}
 		data, err := os.ReadFile(filepath.Join(dir, "valid", path))
 		require.NoError(t, err)
-		for _, doc := range documents(t, data) {
+		for _, doc := range decodeDocuments(t, data) {
 			t.Run(path, func(t *testing.T) {
-				require.NoError(t, yaml.UnmarshalStrict(doc.raw, typed(t, doc.kind)))
-				object := doc.object(t)
-				assert.Empty(t, byKind[doc.kind].prepare(object), "unknown fields")
+				require.NoError(t, yaml.UnmarshalStrict(doc.raw, newTypedObject(t, doc.kind)))
+				object := doc.decode(t)
+				assert.Empty(t, byKind[doc.kind].pruneAndDefault(object), "unknown fields")
 				errs := byKind[doc.kind].validate(object, nil)
 				if verdict == "-" || strings.Contains(verdict, doc.kind.Kind+": ok") {
 					assert.Empty(t, errs)
 					return
 				}
-				assertRecorded(t, errs, verdict)
+				assertReportedUpstream(t, errs, verdict)
 			})
 			checked++
 		}
@@ -145,18 +146,19 @@ func names(fields []string, err *field.Error) bool {
 	return false
 }
 
-// assertRecorded checks that each schema error is about a field that upstream's verdict names.
-func assertRecorded(t *testing.T, errs field.ErrorList, verdict string) {
+// assertReportedUpstream checks that each schema error is about a field that upstream's verdict
+// names.
+func assertReportedUpstream(t *testing.T, errs field.ErrorList, verdict string) {
 	t.Helper()
 	for _, err := range errs {
 		assert.Contains(t, verdict, err.Field+" ", "upstream does not complain about it: %v", err)
 	}
 }
 
-type header map[string]string
+type caseHeader map[string]string
 
-func readHeader(data []byte) header {
-	values := header{}
+func readCaseHeader(data []byte) caseHeader {
+	values := caseHeader{}
 	for _, line := range strings.Split(string(data), "\n") {
 		if !strings.HasPrefix(line, "# ") {
 			break
@@ -168,12 +170,12 @@ func readHeader(data []byte) header {
 	return values
 }
 
-// TestUpstreamCases checks that our schema is nowhere stricter than upstream's validation. Valid
-// cases must pass; in invalid cases, each schema error must be about a field that upstream reports,
-// too.
-func TestUpstreamCases(t *testing.T) {
+// TestUpstreamValidationCases checks that our schema is nowhere stricter than upstream's
+// validation. Valid cases must pass; in invalid cases, each schema error must be about a field that
+// upstream reports, too.
+func TestUpstreamValidationCases(t *testing.T) {
 	dir := corpus.Dir(t)
-	byKind := validators(t)
+	byKind := newValidators(t)
 	files, err := filepath.Glob(filepath.Join(dir, "cases", "*.yaml"))
 	require.NoError(t, err)
 
@@ -181,16 +183,16 @@ func TestUpstreamCases(t *testing.T) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
-		docs, head := documents(t, data), readHeader(data)
+		docs, head := decodeDocuments(t, data), readCaseHeader(data)
 		if len(docs) == 0 {
 			continue
 		}
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			objects := make([]map[string]any, 0, len(docs))
 			for _, doc := range docs {
-				require.NoError(t, yaml.UnmarshalStrict(doc.raw, typed(t, doc.kind)), "%s", head["why"])
-				object := doc.object(t)
-				assert.Empty(t, byKind[doc.kind].prepare(object), "unknown fields")
+				require.NoError(t, yaml.UnmarshalStrict(doc.raw, newTypedObject(t, doc.kind)), "%s", head["why"])
+				object := doc.decode(t)
+				assert.Empty(t, byKind[doc.kind].pruneAndDefault(object), "unknown fields")
 				objects = append(objects, object)
 			}
 			var old map[string]any

@@ -24,7 +24,7 @@ var FS embed.FS
 
 // All returns every definition, ordered by group and plural name. The caller owns the result.
 func All() []*apiextensionsv1.CustomResourceDefinition {
-	return read("*.yaml")
+	return readDefinitions("*.yaml")
 }
 
 // ByGroup returns the definitions of one API group, ordered by plural name; none for a foreign
@@ -33,7 +33,7 @@ func ByGroup(group string) []*apiextensionsv1.CustomResourceDefinition {
 	if group == "" || strings.ContainsAny(group, `*?[]\/_`) {
 		return nil
 	}
-	return read(group + "_*.yaml")
+	return readDefinitions(group + "_*.yaml")
 }
 
 // Get returns the definition of a kind, nil if there is none. The caller owns the result.
@@ -43,7 +43,7 @@ func Get(group, kind string) *apiextensionsv1.CustomResourceDefinition {
 	}
 	// Our resource names are regular, so that reading one file is enough (TestGet).
 	resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: group, Kind: kind})
-	for _, crd := range read(group + "_" + resource.Resource + ".yaml") {
+	for _, crd := range readDefinitions(group + "_" + resource.Resource + ".yaml") {
 		if crd.Spec.Names.Kind == kind {
 			return crd
 		}
@@ -51,9 +51,9 @@ func Get(group, kind string) *apiextensionsv1.CustomResourceDefinition {
 	return nil
 }
 
-// Object returns a definition as it is applied: without its status, which belongs to the API
-// server.
-func Object(crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
+// ToUnstructured returns a definition as it is applied: without its status, which belongs to the
+// API server.
+func ToUnstructured(crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 	if err != nil {
 		return nil, fmt.Errorf("CRD %s: %w", crd.Name, err)
@@ -70,17 +70,17 @@ func Manifests(group string) map[string][]byte {
 	manifests := map[string][]byte{}
 	for _, name := range names("*.yaml") {
 		if group == "" || strings.HasPrefix(name, group+"_") {
-			manifests[name] = content(name)
+			manifests[name] = fileContent(name)
 		}
 	}
 	return manifests
 }
 
-func read(pattern string) []*apiextensionsv1.CustomResourceDefinition {
+func readDefinitions(pattern string) []*apiextensionsv1.CustomResourceDefinition {
 	files := names(pattern)
 	crds := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(files))
 	for _, name := range files {
-		decoder := json.NewDecoder(bytes.NewReader(asJSON(name)))
+		decoder := json.NewDecoder(bytes.NewReader(definitionJSON(name)))
 		decoder.DisallowUnknownFields()
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := decoder.Decode(crd); err != nil {
@@ -91,25 +91,25 @@ func read(pattern string) []*apiextensionsv1.CustomResourceDefinition {
 	return crds
 }
 
-// converted caches definitions as JSON, by file name. Parsing YAML takes most of the reading time,
-// and a process reads many definitions twice.
-var converted sync.Map
+// definitionJSONCache caches definitions as JSON, by file name. Parsing YAML takes most of the
+// reading time, and a process reads many definitions twice.
+var definitionJSONCache sync.Map
 
-func asJSON(name string) []byte {
-	if known, ok := converted.Load(name); ok {
+func definitionJSON(name string) []byte {
+	if known, ok := definitionJSONCache.Load(name); ok {
 		return known.([]byte)
 	}
-	data, err := yaml.YAMLToJSONStrict(content(name))
+	data, err := yaml.YAMLToJSONStrict(fileContent(name))
 	if err != nil {
 		panic(fmt.Sprintf("embedded definition %s: %v", name, err))
 	}
-	converted.Store(name, data)
+	definitionJSONCache.Store(name, data)
 	return data
 }
 
-// content panics on errors: the files are embedded and read by tests, so that a failure is a broken
-// build that no caller can handle.
-func content(name string) []byte {
+// fileContent panics on errors: the files are embedded and read by tests, so that a failure is a
+// broken build that no caller can handle.
+func fileContent(name string) []byte {
 	data, err := FS.ReadFile(name)
 	if err != nil {
 		panic(fmt.Sprintf("embedded definition %s: %v", name, err))

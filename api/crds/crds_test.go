@@ -50,7 +50,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 func TestDefinitionsAreAcceptedByTheAPIServer(t *testing.T) {
 	for _, crd := range crds.All() {
 		t.Run(crd.Name, func(t *testing.T) {
-			errs := apiextensionsvalidation.ValidateCustomResourceDefinition(context.Background(), toInternal(t, crd))
+			errs := apiextensionsvalidation.ValidateCustomResourceDefinition(context.Background(), toInternalDefinition(t, crd))
 			assert.Empty(t, errs)
 		})
 	}
@@ -143,13 +143,13 @@ func assertDocumented(t *testing.T, path string, props apiextensionsv1.JSONSchem
 	}
 }
 
-// TestListsSayHowTheyMerge checks list types, which decide how server-side apply merges. Without
+// TestListTypes checks list types, which decide how server-side apply merges. Without
 // one, an apply would replace a whole list of objects.
-func TestListsSayHowTheyMerge(t *testing.T) {
+func TestListTypes(t *testing.T) {
 	for _, crd := range crds.All() {
 		for _, version := range crd.Spec.Versions {
-			walk(crd.Spec.Names.Kind, *version.Schema.OpenAPIV3Schema, func(path string, props apiextensionsv1.JSONSchemaProps) {
-				if props.Type != "array" || foreign(path) {
+			walkSchema(crd.Spec.Names.Kind, *version.Schema.OpenAPIV3Schema, func(path string, props apiextensionsv1.JSONSchemaProps) {
+				if props.Type != "array" || isListOfKubernetesType(path) {
 					return
 				}
 				assert.NotNil(t, props.XListType, "%s has no list type", path)
@@ -158,8 +158,9 @@ func TestListsSayHowTheyMerge(t *testing.T) {
 	}
 }
 
-// foreign reports whether the list is inside a type of Kubernetes, which decides on its list types.
-func foreign(path string) bool {
+// isListOfKubernetesType reports whether the list is inside a type of Kubernetes, which decides on
+// its list types.
+func isListOfKubernetesType(path string) bool {
 	for _, part := range []string{
 		"elector.", ".affinity.", ".topologySpreadConstraints[]", ".resources.claims", ".ipBlock.except", ".defaultProjectQuotas[].config.",
 		".equivalences[]", ".metadata.finalizers", ".ingress[].ports", ".ingress.ports", ".capabilities.*", ".capabilityFlavors[].*",
@@ -171,16 +172,16 @@ func foreign(path string) bool {
 	return false
 }
 
-func walk(path string, props apiextensionsv1.JSONSchemaProps, visit func(string, apiextensionsv1.JSONSchemaProps)) {
+func walkSchema(path string, props apiextensionsv1.JSONSchemaProps, visit func(string, apiextensionsv1.JSONSchemaProps)) {
 	visit(path, props)
 	for name, property := range props.Properties {
-		walk(path+"."+name, property, visit)
+		walkSchema(path+"."+name, property, visit)
 	}
 	if props.Items != nil && props.Items.Schema != nil {
-		walk(path+"[]", *props.Items.Schema, visit)
+		walkSchema(path+"[]", *props.Items.Schema, visit)
 	}
 	if props.AdditionalProperties != nil && props.AdditionalProperties.Schema != nil {
-		walk(path+".*", *props.AdditionalProperties.Schema, visit)
+		walkSchema(path+".*", *props.AdditionalProperties.Schema, visit)
 	}
 }
 

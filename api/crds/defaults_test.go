@@ -58,23 +58,23 @@ func toMap(t *testing.T, object any) map[string]any {
 	require.NoError(t, err)
 	content := map[string]any{}
 	require.NoError(t, json.Unmarshal(data, &content))
-	return normalize(content).(map[string]any)
+	return normalizeNumbers(content).(map[string]any)
 }
 
 func fromMap(t *testing.T, kind schema.GroupVersionKind, content map[string]any) any {
 	t.Helper()
 	data, err := json.Marshal(content)
 	require.NoError(t, err)
-	object := typed(t, kind)
+	object := newTypedObject(t, kind)
 	require.NoError(t, json.Unmarshal(data, object))
 	return object
 }
 
-// TestSchemaDefaultsAgree checks that the schema's defaults agree with SetDefaults: in either
-// order, the result is the same.
-func TestSchemaDefaultsAgree(t *testing.T) {
+// TestSchemaDefaultsMatchSetDefaults checks that the schema's defaults agree with SetDefaults: in
+// either order, the result is the same.
+func TestSchemaDefaultsMatchSetDefaults(t *testing.T) {
 	dir := corpus.Dir(t)
-	byKind := validators(t)
+	byKind := newValidators(t)
 	files, err := filepath.Glob(filepath.Join(dir, "cases", "*.yaml"))
 	require.NoError(t, err)
 	for _, sub := range []string{"example/*.yaml", "example/*/*.yaml", "dev-setup/*/*/*.yaml", "dev-setup/*/*/*/*/*.yaml"} {
@@ -85,8 +85,8 @@ func TestSchemaDefaultsAgree(t *testing.T) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, doc := range documents(t, data) {
-			first := typed(t, doc.kind)
+		for _, doc := range decodeDocuments(t, data) {
+			first := newTypedObject(t, doc.kind)
 			require.NoError(t, yaml.Unmarshal(doc.raw, first), file)
 			if !setDefaults(first) {
 				continue
@@ -95,12 +95,12 @@ func TestSchemaDefaultsAgree(t *testing.T) {
 
 			// SetDefaults leaves no default to the schema …
 			got := runtime.DeepCopyJSON(want)
-			byKind[doc.kind].prepare(got)
+			byKind[doc.kind].pruneAndDefault(got)
 			assert.Equal(t, want, toMap(t, fromMap(t, doc.kind, got)), "%s: the schema defaults more", file)
 
 			// … and accepts the defaults of the schema.
-			object := doc.object(t)
-			byKind[doc.kind].prepare(object)
+			object := doc.decode(t)
+			byKind[doc.kind].pruneAndDefault(object)
 			second := fromMap(t, doc.kind, object)
 			setDefaults(second)
 			assert.Equal(t, want, toMap(t, second), "%s: the schema defaults otherwise", file)
@@ -123,7 +123,7 @@ func TestUpstreamDefaults(t *testing.T) {
 		t.Run(test.kind, func(t *testing.T) {
 			input := findDocument(t, filepath.Join(dir, "objects", "inputs", test.input), test.kind)
 			recorded := findDocument(t, filepath.Join(dir, "objects", test.recorded), test.kind)
-			got, want := typed(t, input.kind), typed(t, recorded.kind)
+			got, want := newTypedObject(t, input.kind), newTypedObject(t, recorded.kind)
 			require.NoError(t, yaml.UnmarshalStrict(input.raw, got))
 			require.NoError(t, yaml.UnmarshalStrict(recorded.raw, want))
 			setDefaults(got)
@@ -136,7 +136,7 @@ func findDocument(t *testing.T, file, kind string) document {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
-	for _, doc := range documents(t, data) {
+	for _, doc := range decodeDocuments(t, data) {
 		if doc.kind.Kind == kind {
 			return doc
 		}
@@ -149,7 +149,7 @@ func findDocument(t *testing.T, file, kind string) document {
 // and of SetDefaults. Fields that are not in want get no default. If want equals the input, the
 // kind has no defaults upstream either.
 func TestDefaultsOfEveryKind(t *testing.T) {
-	byKind := validators(t)
+	byKind := newValidators(t)
 	const core, operator, seedmanagement, security = "core.gardener.cloud/v1beta1", "operator.gardener.cloud/v1alpha1", "seedmanagement.gardener.cloud/v1alpha1", "security.gardener.cloud/v1alpha1"
 	const config = "{apiVersion: gardenlet.config.gardener.cloud/v1alpha1, kind: GardenletConfiguration, resources: {capacity: {shoots: '250'}}}"
 	const deployment = "replicaCount: 2, revisionHistoryLimit: 2, enableHealthProbes: true"
@@ -192,16 +192,16 @@ func TestDefaultsOfEveryKind(t *testing.T) {
 	} {
 		t.Run(test.kind, func(t *testing.T) {
 			header := "apiVersion: " + test.version + "\nkind: " + test.kind + "\nmetadata: {name: a, namespace: garden-dev}\n"
-			given, want := documents(t, []byte(header+test.given))[0], documents(t, []byte(header+test.want))[0]
-			object := given.object(t)
+			given, want := decodeDocuments(t, []byte(header+test.given))[0], decodeDocuments(t, []byte(header+test.want))[0]
+			object := given.decode(t)
 			require.NotNil(t, byKind[given.kind])
-			byKind[given.kind].prepare(object)
+			byKind[given.kind].pruneAndDefault(object)
 			got := fromMap(t, given.kind, object)
 			setDefaults(got)
 			again := toMap(t, got)
 			setDefaults(got)
 			assert.Equal(t, again, toMap(t, got), "a second time nothing is filled in")
-			assert.Equal(t, toMap(t, fromMap(t, want.kind, want.object(t))), again)
+			assert.Equal(t, toMap(t, fromMap(t, want.kind, want.decode(t))), again)
 		})
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// TestDefinitionsLookLikeUpstream compares names, scope, labels, columns and subresources of our
+// TestDefinitionsMatchUpstream compares names, scope, labels, columns and subresources of our
 // definitions with upstream's, so that operators see the same in kubectl.
-func TestDefinitionsLookLikeUpstream(t *testing.T) {
+func TestDefinitionsMatchUpstream(t *testing.T) {
 	dir := corpus.Dir(t)
 	ours := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, crd := range crds.All() {
@@ -46,19 +46,19 @@ func TestDefinitionsLookLikeUpstream(t *testing.T) {
 			require.Len(t, got.Spec.Versions, len(want.Spec.Versions), want.Name)
 			for i, v := range want.Spec.Versions {
 				assert.Equal(t, v.Subresources, got.Spec.Versions[i].Subresources, "subresources of %s", want.Name)
-				have := slices.DeleteFunc(columns(got.Spec.Versions[i]), func(c apiextensionsv1.CustomResourceColumnDefinition) bool {
+				have := slices.DeleteFunc(columnsWithoutDescriptions(got.Spec.Versions[i]), func(c apiextensionsv1.CustomResourceColumnDefinition) bool {
 					// This column is our addition.
 					return want.Name == "managedresources.resources.gardener.cloud" && c.Name == "Summary"
 				})
-				assert.Equal(t, columns(v), have, "columns of %s", want.Name)
+				assert.Equal(t, columnsWithoutDescriptions(v), have, "columns of %s", want.Name)
 			}
 		}
 	}
 	assert.Greater(t, compared, 10)
 }
 
-// columns returns the columns without descriptions, which are our own words.
-func columns(v apiextensionsv1.CustomResourceDefinitionVersion) []apiextensionsv1.CustomResourceColumnDefinition {
+// columnsWithoutDescriptions returns the columns without descriptions, which are our own words.
+func columnsWithoutDescriptions(v apiextensionsv1.CustomResourceDefinitionVersion) []apiextensionsv1.CustomResourceColumnDefinition {
 	var out []apiextensionsv1.CustomResourceColumnDefinition
 	for _, c := range v.AdditionalPrinterColumns {
 		c.Description = ""

@@ -35,7 +35,7 @@ func TestFieldsOfUpstreamExamples(t *testing.T) {
 			})
 			require.GreaterOrEqual(t, index, 0)
 			known := map[string]bool{}
-			collectNames(crds.All()[index].Spec.Versions[0].Schema.OpenAPIV3Schema, known)
+			collectFieldNames(crds.All()[index].Spec.Versions[0].Schema.OpenAPIV3Schema, known)
 			for _, name := range append(free, "name", "namespace", "annotations", "labels") {
 				known[name] = true
 			}
@@ -53,15 +53,15 @@ func TestFieldsOfUpstreamExamples(t *testing.T) {
 	}
 }
 
-func collectNames(props *apiextensionsv1.JSONSchemaProps, names map[string]bool) {
+func collectFieldNames(props *apiextensionsv1.JSONSchemaProps, names map[string]bool) {
 	for name, child := range props.Properties {
 		names[name] = true
-		collectNames(&child, names)
+		collectFieldNames(&child, names)
 	}
 	if props.Items != nil {
-		collectNames(props.Items.Schema, names)
+		collectFieldNames(props.Items.Schema, names)
 	}
 	if extra := props.AdditionalProperties; extra != nil && extra.Schema != nil {
-		collectNames(extra.Schema, names)
+		collectFieldNames(extra.Schema, names)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-func TestLandscape(t *testing.T) {
+func TestLandscapeSchema(t *testing.T) {
 	crd := crds.Get(landscapev1alpha1.GroupName, "Landscape")
 	require.NotNil(t, crd)
 	validator := newValidator(t, crd)
@@ -72,9 +72,9 @@ timeout: 1h
 			require.NoError(t, yaml.UnmarshalStrict([]byte(test.spec), &spec))
 			object := map[string]any{
 				"apiVersion": "landscape.pergola.dev/v1alpha1", "kind": "Landscape",
-				"metadata": map[string]any{"name": "local"}, "spec": normalize(spec),
+				"metadata": map[string]any{"name": "local"}, "spec": normalizeNumbers(spec),
 			}
-			require.Empty(t, validator.prepare(object), "unknown fields")
+			require.Empty(t, validator.pruneAndDefault(object), "unknown fields")
 			var fields []string
 			for _, err := range validator.validate(object, nil) {
 				// This error only reports that rules were skipped because of the other errors.
@@ -90,6 +90,6 @@ timeout: 1h
 func TestLandscapeDefaults(t *testing.T) {
 	validator := newValidator(t, crds.Get(landscapev1alpha1.GroupName, "Landscape"))
 	object := map[string]any{"spec": map[string]any{}}
-	validator.prepare(object)
+	validator.pruneAndDefault(object)
 	assert.Equal(t, map[string]any{"gardenAPI": "crd"}, object["spec"])
 }

@@ -55,8 +55,8 @@ func newVersionValidator(t *testing.T, version apiextensionsv1.CustomResourceDef
 	}
 }
 
-// prepare drops nulls and sets defaults in place, and returns the paths of unknown fields.
-func (v *validator) prepare(object map[string]any) []string {
+// pruneAndDefault drops nulls and sets defaults in place, and returns the paths of unknown fields.
+func (v *validator) pruneAndDefault(object map[string]any) []string {
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, v.structural)
 	defaulting.Default(object, v.structural)
 	return pruning.PruneWithOptions(runtime.DeepCopyJSON(object), v.structural, true,
@@ -82,7 +82,7 @@ func (v *validator) validate(object, old map[string]any) field.ErrorList {
 	return errs
 }
 
-func toInternal(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
+func toInternalDefinition(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
 	t.Helper()
 	crd = crd.DeepCopy()
 	apiextensionsv1.SetDefaults_CustomResourceDefinition(crd)

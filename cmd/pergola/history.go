@@ -91,7 +91,7 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFla
 		}
 		fmt.Fprintf(w, "PINNED to %s by %s%s\n", printable(pin.Revision), printable(nameOrUnknown(pin.By)), reason)
 	}
-	if s := l.Spec.SuspendedAt(time.Now()); s != nil {
+	if s := l.Spec.SuspensionAt(time.Now()); s != nil {
 		fmt.Fprintf(w, "SUSPENDED%s\n", printable(landscape.SuspensionText(s)))
 	}
 	if text := waitingText(l); text != "" {
@@ -163,7 +163,7 @@ func cutLine(line string, width int) string {
 // or the Landscape is suspended.
 func waitingText(l *landscapev1alpha1.Landscape) string {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
-	if ready == nil || ready.Reason != landscapev1alpha1.ReasonWaiting || l.Spec.SuspendedAt(time.Now()) != nil {
+	if ready == nil || ready.Reason != landscapev1alpha1.ReasonWaiting || l.Spec.SuspensionAt(time.Now()) != nil {
 		return ""
 	}
 	return ready.Message

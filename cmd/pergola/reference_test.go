@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -91,7 +92,7 @@ A file landscape.yaml and a Landscape object in a cluster have the same fields.
 	visit = func(path string) {
 		e, err := rulebook.Explain("Landscape." + path)
 		require.NoError(t, err, path)
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", path, cell.Replace(e.Type), cell.Replace(e.Default), cell.Replace(e.Documentation))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", path, cell.Replace(e.Type), cell.Replace(defaultText(e.Default)), cell.Replace(e.Documentation))
 		for _, field := range e.Fields {
 			visit(path + "." + field.Name)
 		}
@@ -99,6 +100,18 @@ A file landscape.yaml and a Landscape object in a cluster have the same fields.
 	visit("spec")
 	visit("status")
 	page(t, "landscape.md", b.Bytes())
+}
+
+// defaultText is a default as it is written in YAML; "" for none.
+func defaultText(value any) string {
+	if value == nil {
+		return ""
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // TestReferenceOfMetrics checks the page of metrics: each name in the source with its help and

@@ -96,7 +96,7 @@ Landscape does: then it takes --on-seed.`,
 			}
 			text := "Approved; the operator applies %s again.\n"
 			switch {
-			case before.Spec.SuspendedAt(time.Now()) != nil:
+			case before.Spec.SuspensionAt(time.Now()) != nil:
 				text = "Approved; it counts when %s is resumed: it is suspended, and nothing is applied.\n"
 			case onSeed:
 				text = "Approved; gardenlets of %s learn of it with the next sync.\n"

@@ -50,7 +50,7 @@ var settingRules = []settingRule{
 	{path: "forceConflicts", defaultValue: false, effect: forceEffect},
 	{path: "conditionThresholds", effect: fixedEffect(healthEffectText)},
 	{path: "managedResourceProgressingThreshold", effect: fixedEffect(healthEffectText)},
-	{path: "health.otherKinds", defaultValue: string(landscapev1alpha1.OtherKindsStatus), effect: fixedEffect(healthEffectText)},
+	{path: "health.otherKinds", defaultValue: string(landscapev1alpha1.OtherKindsCheckStatus), effect: fixedEffect(healthEffectText)},
 	{path: "health", effect: fixedEffect(healthEffectText)},
 	{path: "external", effect: fixedEffect("what is listed may be referred to, and is not looked for in the declarations")},
 	{path: "source.verify", isOneNote: true, effect: verificationEffect},

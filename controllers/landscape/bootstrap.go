@@ -67,7 +67,7 @@ func (c *Converger) applyBootstrap(ctx context.Context) error {
 func bootstrapObjects() ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, crd := range crds.ByGroup(operatorv1alpha1.SchemeGroupVersion.Group) {
-		obj, err := crds.Object(crd)
+		obj, err := crds.ToUnstructured(crd)
 		if err != nil {
 			return nil, err
 		}

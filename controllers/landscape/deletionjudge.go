@@ -51,7 +51,7 @@ func (j *deletionJudge) prune(entries []apply.Entry) (out []permit.HeldObjects) 
 		if j.isConfirmed(e.Ref) {
 			continue
 		}
-		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.HeldObject{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnconfirmed, Detail: j.localizeCommands(RemovalHoldText(e.Ref))}}}})
+		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.HeldObject{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnconfirmedDeletion, Detail: j.localizeCommands(RemovalHoldText(e.Ref))}}}})
 	}
 	moving, rest := j.otherLandscapes.holdPossiblyMoved(rest)
 	// One by one, because each may be decided at another time, and its own id approves it without
@@ -88,7 +88,7 @@ func (j *deletionJudge) holdReferenced(entries []apply.Entry) (rest []apply.Entr
 			rest = append(rest, e)
 			continue
 		}
-		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.HeldObject{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldReferred, Detail: ReferenceHoldText(holder)}}}})
+		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.HeldObject{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldByReference, Detail: ReferenceHoldText(holder)}}}})
 	}
 	return rest, out
 }

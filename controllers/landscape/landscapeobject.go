@@ -170,9 +170,9 @@ func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
 			out.Ready, out.Reason, out.Message = cond.Status == gardencorev1beta1.ConditionTrue, cond.Reason, cond.Message
 		}
 	}
-	held.IsMinimum = held.Count >= landscapev1alpha1.MaximumHeld && said == 0
+	held.IsMinimum = held.Count >= landscapev1alpha1.MaxHeldDeletions && said == 0
 	held.Count = max(held.Count, said)
-	if why := l.Spec.SuspendedAt(now); why != nil {
+	if why := l.Spec.SuspensionAt(now); why != nil {
 		out.Suspension, out.Ready = why, false
 	}
 	if h := l.Status.History; len(h) > 0 && h[0].Result == landscapev1alpha1.SyncFailed {

@@ -280,9 +280,9 @@ func (a *otherLandscapes) holdPossiblyMoved(entries []apply.Entry) (held []apply
 		}
 		shown := a.converger.options.Permits.Gate.Reviewed
 		a.removals.addQuestion(a.cluster, e.Ref, shown != nil && shown(a.cluster, e.Ref))
-		reason := change.Reason{Code: landscapev1alpha1.HeldMayHaveMoved, Detail: waiting}
+		reason := change.Reason{Code: landscapev1alpha1.HeldPossibleMove, Detail: waiting}
 		if shown != nil && !a.removals.isReviewed(a.cluster, e.Ref) {
-			reason.Code = landscapev1alpha1.HeldMovedUnreviewed
+			reason.Code = landscapev1alpha1.HeldPossibleMoveUnreviewed
 		}
 		held = append(held, apply.HeldObject{Ref: e.Ref, ApprovalID: id, Reason: reason})
 	}

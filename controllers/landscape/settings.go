@@ -46,7 +46,7 @@ func progressingThreshold(l *landscapes.Landscape) *time.Duration {
 // feature gate for their health checks is on.
 func prometheusReach(l *landscapes.Landscape, outside bool) func(*rest.Config) prometheus.ServerAccess {
 	switch {
-	case !l.Config.Spec.FeatureGates.On()[landscapev1alpha1.FeaturePrometheusHealthChecks]:
+	case !l.Config.Spec.FeatureGates.Values()[landscapev1alpha1.FeaturePrometheusHealthChecks]:
 		return nil
 	case outside:
 		return prometheus.APIServerAccess

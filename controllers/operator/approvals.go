@@ -155,7 +155,7 @@ func countAwaitingApproval(held []landscapev1alpha1.HeldDeletion) int {
 		switch {
 		case h.Approval != "":
 			n++
-		case h.Why.Code == landscapev1alpha1.HeldReport:
+		case h.Why.Code == landscapev1alpha1.HeldIncompleteReport:
 			n += h.Why.Count
 		}
 	}
@@ -164,7 +164,7 @@ func countAwaitingApproval(held []landscapev1alpha1.HeldDeletion) int {
 
 func heldDeletionsOf(report *landscape.RunReport, approvals permit.Approvals) []landscapev1alpha1.HeldDeletion {
 	out := report.HeldDeletions()
-	out = out[:min(len(out), landscapev1alpha1.MaximumHeld)]
+	out = out[:min(len(out), landscapev1alpha1.MaxHeldDeletions)]
 	for i := range out {
 		out[i].Approval, out[i].Together = approvals.NextID(out[i].Approval), approvals.NextID(out[i].Together)
 	}

@@ -67,7 +67,7 @@ func TestResolveApproval(t *testing.T) {
 func TestDroppedReportEntriesAreReported(t *testing.T) {
 	held := heldInReports(map[string]*seedpublication.SeedReport{"eu-1": {Dropped: 2}, "eu-2": nil})
 	const text = "the report of seed eu-1 is not understood: entries that are left out: 2"
-	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "Seed eu-1", Reason: text, Why: change.Reason{Code: landscapev1alpha1.HeldReport, Detail: text}}}, held)
+	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "Seed eu-1", Reason: text, Why: change.Reason{Code: landscapev1alpha1.HeldIncompleteReport, Detail: text}}}, held)
 	assert.Zero(t, countAwaitingApproval(held))
 	assert.Contains(t, heldOnSeedsText(held), "is not understood")
 	held = heldInReports(map[string]*seedpublication.SeedReport{"eu-1": {HeldMore: 7, Held: []seedpublication.HeldObject{{Object: "ConfigMap a/b", Reason: change.Reason{Detail: "r"}, Approval: "1"}}}})

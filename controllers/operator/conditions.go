@@ -148,9 +148,9 @@ func updateConditions(b *condition.Builder, old []gardencorev1beta1.Condition, v
 	status, reason, message = v.appliedCondition()
 	updates = append(updates, set(landscapev1alpha1.LandscapeApplied, status, reason, message))
 	if v.pending.heldCount > 0 {
-		updates = append(updates, set(landscapev1alpha1.LandscapeHeld, gardencorev1beta1.ConditionTrue, reasonHeld, v.pending.heldText+": see status.held"))
+		updates = append(updates, set(landscapev1alpha1.LandscapeDeletionsHeld, gardencorev1beta1.ConditionTrue, reasonHeld, v.pending.heldText+": see status.held"))
 	} else {
-		updates = append(updates, set(landscapev1alpha1.LandscapeHeld, gardencorev1beta1.ConditionFalse, reasonNothingHeld, "nothing waits for an approval"))
+		updates = append(updates, set(landscapev1alpha1.LandscapeDeletionsHeld, gardencorev1beta1.ConditionFalse, reasonNothingHeld, "nothing waits for an approval"))
 	}
 	if len(v.pending.operations) > 0 {
 		updates = append(updates, set(landscapev1alpha1.LandscapeOperationsWaiting, gardencorev1beta1.ConditionTrue, operationsReason(v.pending.operations, v.pending.expiredOperations), joinLimited(v.pending.operations)))

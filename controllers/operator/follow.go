@@ -209,7 +209,7 @@ func withApproveCommand(p receiver.Progress, l *landscapev1alpha1.Landscape) rec
 
 // hasHeldDeletions reports whether a Landscape has deletions that wait for an approval.
 func hasHeldDeletions(l *landscapev1alpha1.Landscape) bool {
-	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeHeld)
+	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeDeletionsHeld)
 	return c != nil && c.Status == gardencorev1beta1.ConditionTrue
 }
 

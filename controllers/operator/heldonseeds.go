@@ -85,7 +85,7 @@ func heldInReports(reports map[string]*seedpublication.SeedReport) []landscapev1
 			continue
 		}
 		incomplete := func(text string, more int) {
-			why := change.Reason{Code: landscapev1alpha1.HeldReport, Count: more, Detail: text}
+			why := change.Reason{Code: landscapev1alpha1.HeldIncompleteReport, Count: more, Detail: text}
 			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed, Reason: text, Why: why})
 		}
 		if r.ReadProblem != "" {
@@ -153,7 +153,7 @@ func (s *landscapeReconciler) recordHeldOnSeeds(held []landscapev1alpha1.HeldDel
 // updateHeldStatus updates the held deletions in the status, here and on seeds.
 func (s *landscapeReconciler) updateHeldStatus(here []landscapev1alpha1.HeldDeletion) {
 	all := append(slices.Clone(here), s.findings.heldOnSeeds...)
-	s.status.desired.Held = all[:min(len(all), landscapev1alpha1.MaximumHeld)]
+	s.status.desired.Held = all[:min(len(all), landscapev1alpha1.MaxHeldDeletions)]
 }
 
 // restoreHeldReasons restores the original reason of held deletions if the gate only says that this
@@ -163,7 +163,7 @@ func restoreHeldReasons(now, before []landscapev1alpha1.HeldDeletion) []landscap
 		for _, h := range before {
 			// A HasMoved reason is obsolete: it says that the object goes once other landscapes are
 			// synced, and they are.
-			if h.Approval != "" && h.Cluster == now[i].Cluster && h.Object == now[i].Object && !h.Why.HasMoved() {
+			if h.Approval != "" && h.Cluster == now[i].Cluster && h.Object == now[i].Object && !h.Why.IsMoveSuspected() {
 				now[i].Why = permit.HeldReason(now[i].Why, h.Why)
 				now[i].Reason = now[i].Why.String()
 			}

@@ -216,7 +216,7 @@ func (s *landscapeReconciler) nameConflict() string {
 
 // suspension returns why nothing is done, and until when.
 func (s *landscapeReconciler) suspension(now time.Time) (string, time.Time) {
-	why := s.object.Spec.SuspendedAt(now)
+	why := s.object.Spec.SuspensionAt(now)
 	if why == nil {
 		return "", time.Time{}
 	}

@@ -121,7 +121,7 @@ func (p *Publisher) holdPartsInUse(former *Publication) func([]apply.Entry) []ap
 		var out []apply.HeldObject
 		for _, e := range entries {
 			if former != nil && p.isPartInUse(e.Ref.Name, former) {
-				out = append(out, apply.HeldObject{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldStillRead, Detail: "a seed may be reading it"}})
+				out = append(out, apply.HeldObject{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldReadBySeed, Detail: "a seed may be reading it"}})
 			}
 		}
 		return out

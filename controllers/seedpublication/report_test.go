@@ -95,7 +95,7 @@ func TestInvalidReportEntries(t *testing.T) {
 		"a reason of two lines":   func(h *HeldObject) { h.Reason.Detail = "why\nHeld" },
 		"a code of another form":  func(h *HeldObject) { h.Reason.Code = "evil\x1b[2J" },
 		"a long code":             func(h *HeldObject) { h.Reason.Code = landscapev1alpha1.HeldCode(strings.Repeat("x", 41)) },
-		"a code of the operator":  func(h *HeldObject) { h.Reason = change.Reason{Code: landscapev1alpha1.HeldReport, Count: 7} },
+		"a code of the operator":  func(h *HeldObject) { h.Reason = change.Reason{Code: landscapev1alpha1.HeldIncompleteReport, Count: 7} },
 		"a negative number":       func(h *HeldObject) { h.Reason.Count = -1 },
 		"a number of 33 bits":     func(h *HeldObject) { h.Reason.Limit = 1 << 32 },
 		"a total that is none":    func(h *HeldObject) { h.Reason.Total = -1 },

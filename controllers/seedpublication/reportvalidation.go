@@ -58,7 +58,7 @@ func (r *SeedReport) dropInvalidEntries() {
 // isValidReason reports whether a gardenlet may hold a deletion for this reason. HeldReport is only
 // for readers of reports.
 func (is reportPatterns) isValidReason(why change.Reason) bool {
-	return is.code.MatchString(string(why.Code)) && why.Code != landscapev1alpha1.HeldReport && isValidCount(why.Count) && isValidCount(why.Total) && isValidCount(why.Limit) &&
+	return is.code.MatchString(string(why.Code)) && why.Code != landscapev1alpha1.HeldIncompleteReport && isValidCount(why.Count) && isValidCount(why.Total) && isValidCount(why.Limit) &&
 		why.String() == printable.Line(why.String()) && len(why.Cluster)+len(why.Kind) <= maxReportText
 }
 

@@ -11,7 +11,7 @@ import (
 
 // buildCommand builds the executables and starts nothing: for tests that start API servers
 // themselves.
-func buildCommand(where *places) *cobra.Command {
+func buildCommand(where *folderFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "build",
 		Short: "Build what clusters are made of, where KUBEBUILDER_ASSETS does not have it",
@@ -21,7 +21,7 @@ func buildCommand(where *places) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			paths, err := manager.Source.Ensure(cmd.Context(), binaries.All())
+			paths, err := manager.Source.Ensure(cmd.Context(), binaries.Names())
 			if err != nil {
 				return err
 			}

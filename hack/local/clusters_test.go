@@ -29,7 +29,7 @@ func TestCluster(t *testing.T) {
 	t.Run("webhooks of fake pods fail at once", func(t *testing.T) { one.t = t; testWebhook(one) })
 	status, _ = p.status() // // includes the kwok for the CRDs of testCustomResources
 	t.Run("up again leaves everything alone", func(t *testing.T) {
-		assert.Equal(t, pids(status), pids(p.up("--clusters", "one")))
+		assert.Equal(t, processIDs(status), processIDs(p.up("--clusters", "one")))
 	})
 	t.Run("a crashed part is named", func(t *testing.T) { testCrash(t, p, status) })
 	t.Run("down leaves no process and keeps the data", func(t *testing.T) { testDown(t, p, one) })
@@ -46,21 +46,21 @@ func testPods(a api) {
 		}}},
 	})
 	web := a.await(deployments+"web", map[string]string{"status/availableReplicas": "3", "status/conditions[Available]/status": "True"})
-	assert.EqualValues(a.t, 3, dig(web, "status/updatedReplicas"))
+	assert.EqualValues(a.t, 3, valueAtPath(web, "status/updatedReplicas"))
 	a.await("/apis/batch/v1/namespaces/default/jobs/once", map[string]string{"status/conditions[Complete]/status": "True"})
 
 	stuckPods := "/api/v1/namespaces/default/pods?labelSelector=" + url.QueryEscape("app=stuck")
 	list := a.await(stuckPods, map[string]string{"items[0]/status/containerStatuses[0]/state/waiting/reason": "ImagePullBackOff"})
-	assert.Contains(a.t, dig(list, "items[0]/status/containerStatuses[0]/state/waiting/message"), "registry.example/stuck:1")
-	assert.Equal(a.t, "Pending", dig(list, "items[0]/status/phase"))
-	assert.NotEqual(a.t, "True", dig(a.get(deployments+"stuck"), "status/conditions[Available]/status"))
+	assert.Contains(a.t, valueAtPath(list, "items[0]/status/containerStatuses[0]/state/waiting/message"), "registry.example/stuck:1")
+	assert.Equal(a.t, "Pending", valueAtPath(list, "items[0]/status/phase"))
+	assert.NotEqual(a.t, "True", valueAtPath(a.get(deployments+"stuck"), "status/conditions[Available]/status"))
 	a.patch(deployments+"stuck", `{"spec":{"template":{"metadata":{"annotations":{"local.pergola.dev/never-ready":null}}}}}`)
 	a.await(deployments+"stuck", map[string]string{"status/availableReplicas": "3", "status/replicas": "3"})
 
 	pods := a.get("/api/v1/namespaces/default/pods?labelSelector=" + url.QueryEscape("app=web"))
-	assert.Equal(a.t, true, dig(pods, "items[0]/status/initContainerStatuses[0]/ready"))
-	assert.Equal(a.t, "Completed", dig(pods, "items[0]/status/initContainerStatuses[0]/state/terminated/reason"))
-	assert.True(a.t, strings.HasPrefix(fmt.Sprint(dig(pods, "items[0]/status/podIP")), "239.64."), "pod IP in the fake range")
+	assert.Equal(a.t, true, valueAtPath(pods, "items[0]/status/initContainerStatuses[0]/ready"))
+	assert.Equal(a.t, "Completed", valueAtPath(pods, "items[0]/status/initContainerStatuses[0]/state/terminated/reason"))
+	assert.True(a.t, strings.HasPrefix(fmt.Sprint(valueAtPath(pods, "items[0]/status/podIP")), "239.64."), "pod IP in the fake range")
 	require.NoError(a.t, a.client.Delete(context.Background(), deployments+"stuck"))
 	require.Eventually(a.t, func() bool {
 		return len(a.get(stuckPods)["items"].([]any)) == 0
@@ -91,14 +91,14 @@ func testStorageAndServices(a api) {
 	})
 	claim := a.await(claims+"data", map[string]string{"status/phase": "Bound", "status/capacity/storage": "5Gi"})
 	require.NoError(a.t, a.client.Delete(context.Background(), claims+"data"))
-	a.awaitGone("/api/v1/persistentvolumes/" + dig(claim, "spec/volumeName").(string))
+	a.awaitGone("/api/v1/persistentvolumes/" + valueAtPath(claim, "spec/volumeName").(string))
 
 	a.apply("/api/v1/namespaces/default/services/lb", object{
 		"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "lb"},
 		"spec": object{"type": "LoadBalancer", "ports": []any{object{"port": 443}}},
 	})
 	require.Eventually(a.t, func() bool {
-		ip, _ := dig(a.get("/api/v1/namespaces/default/services/lb"), "status/loadBalancer/ingress[0]/ip").(string)
+		ip, _ := valueAtPath(a.get("/api/v1/namespaces/default/services/lb"), "status/loadBalancer/ingress[0]/ip").(string)
 		return strings.HasPrefix(ip, "239.128.")
 	}, time.Minute, 100*time.Millisecond)
 }
@@ -148,7 +148,7 @@ func testCustomResources(a api) {
 		"status/observedGeneration": "1", "status/nodesCIDR": "10.250.0.0/16",
 		"metadata/finalizers[0]": "extensions.gardener.cloud/infrastructure",
 	})
-	updated, err := time.Parse(time.RFC3339Nano, dig(got, "status/lastOperation/lastUpdateTime").(string))
+	updated, err := time.Parse(time.RFC3339Nano, valueAtPath(got, "status/lastOperation/lastUpdateTime").(string))
 	require.NoError(a.t, err)
 	annotated, err := time.Parse(time.RFC3339Nano, got["metadata"].(object)["annotations"].(object)["gardener.cloud/timestamp"].(string))
 	require.NoError(a.t, err)
@@ -161,8 +161,8 @@ func testCustomResources(a api) {
 	})
 	requireNoOperation(a, etcd)
 	osc := a.await(in(extensions, "operatingsystemconfigs")+"osc", map[string]string{"status/lastOperation/state": "Succeeded"})
-	secret := a.get("/api/v1/namespaces/default/secrets/" + dig(osc, "status/cloudConfig/secretRef/name").(string))
-	script, err := base64.StdEncoding.DecodeString(dig(secret, "data/cloud_config").(string))
+	secret := a.get("/api/v1/namespaces/default/secrets/" + valueAtPath(osc, "status/cloudConfig/secretRef/name").(string))
+	script, err := base64.StdEncoding.DecodeString(valueAtPath(secret, "data/cloud_config").(string))
 	require.NoError(a.t, err)
 	assert.Contains(a.t, string(script), "#!/bin/bash")
 	a.await(in(extensions, "workers")+"shoot", map[string]string{"status/machineDeployments[0]/name": "default-a", "status/machineDeployments[0]/maximum": "2"})
@@ -194,7 +194,7 @@ func testFailures(a api, infrastructure, etcd string) {
 func requireNoOperation(a api, path string) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {
-		annotations, _ := dig(a.get(path), "metadata/annotations").(object)
+		annotations, _ := valueAtPath(a.get(path), "metadata/annotations").(object)
 		_, there := annotations["gardener.cloud/operation"]
 		return !there
 	}, 30*time.Second, 50*time.Millisecond)
@@ -208,7 +208,7 @@ func testWebhook(a api) {
 	})
 	require.Eventually(a.t, func() bool {
 		slices := a.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=" + url.QueryEscape("kubernetes.io/service-name=hook"))
-		return dig(slices, "items[0]/endpoints[0]/conditions/ready") == true
+		return valueAtPath(slices, "items[0]/endpoints[0]/conditions/ready") == true
 	}, time.Minute, 100*time.Millisecond)
 	const path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hook"
 	hook := func(policy string) object {
@@ -246,7 +246,7 @@ func testWebhook(a api) {
 }
 
 func testCrash(t *testing.T, p program, before cluster.Status) {
-	scheduler := pids(before)["one/kube-scheduler"]
+	scheduler := processIDs(before)["one/kube-scheduler"]
 	require.NoError(t, syscall.Kill(scheduler, syscall.SIGKILL))
 	require.Eventually(t, func() bool {
 		_, code := p.status()
@@ -264,7 +264,7 @@ func testCrash(t *testing.T, p program, before cluster.Status) {
 	assert.Contains(t, messages, "one/kube-scheduler has ended unexpectedly")
 	after, code := p.status()
 	require.Zero(t, code)
-	was, is := pids(before), pids(after)
+	was, is := processIDs(before), processIDs(after)
 	assert.NotEqual(t, scheduler, is["one/kube-scheduler"])
 	delete(was, "one/kube-scheduler")
 	delete(is, "one/kube-scheduler")
@@ -276,19 +276,19 @@ func testDown(t *testing.T, p program, one api) {
 	require.Zero(t, code)
 	_, messages, code := p.run("down")
 	require.Zero(t, code, messages)
-	assert.Equal(t, fmt.Sprintf("stopped %d processes (clusters: %d) and kept the data in %s\n", len(pids(status)), len(status.Clusters), p.dir), messages)
-	for part, pid := range pids(status) {
-		requireGone(t, part, pid)
+	assert.Equal(t, fmt.Sprintf("stopped %d processes (clusters: %d) and kept the data in %s\n", len(processIDs(status)), len(status.Clusters), p.dir), messages)
+	for part, pid := range processIDs(status) {
+		requireProcessEnded(t, part, pid)
 	}
 	_, code = p.status()
 	assert.Equal(t, 1, code)
 	p.up("--clusters", "one")
 	one.t = t
-	assert.EqualValues(t, 3, dig(one.get("/apis/apps/v1/namespaces/default/deployments/web"), "spec/replicas"))
+	assert.EqualValues(t, 3, valueAtPath(one.get("/apis/apps/v1/namespaces/default/deployments/web"), "spec/replicas"))
 }
 
-// TestSideBySide runs light clusters in two folders, one of them with two clusters.
-func TestSideBySide(t *testing.T) {
+// TestParallelClusters runs light clusters in two folders, one of them with two clusters.
+func TestParallelClusters(t *testing.T) {
 	first, second := newProgram(t), newProgram(t)
 	atTheSameTime := first.command("up", "--fast", "--clusters", "a,b")
 	require.NoError(t, atTheSameTime.Start())
@@ -309,8 +309,8 @@ func TestSideBySide(t *testing.T) {
 	assert.Contains(t, string(merged), "name: pergola-b")
 }
 
-// TestInterrupt interrupts up halfway; down then cleans up the rest.
-func TestInterrupt(t *testing.T) {
+// TestInterruptedUp interrupts up halfway; down then cleans up the rest.
+func TestInterruptedUp(t *testing.T) {
 	p := newProgram(t)
 	command := p.command("up", "--clusters", "one")
 	require.NoError(t, command.Start())
@@ -325,10 +325,10 @@ func TestInterrupt(t *testing.T) {
 	_, messages, code := p.run("down")
 	require.Zero(t, code, messages)
 	started := 0
-	for part, pid := range pids(status) {
+	for part, pid := range processIDs(status) {
 		if pid != 0 {
 			started++
-			requireGone(t, part, pid)
+			requireProcessEnded(t, part, pid)
 		}
 	}
 	assert.Positive(t, started, "something was running after the interrupt")
@@ -350,8 +350,8 @@ func TestSecondUpWaits(t *testing.T) {
 	require.NoError(t, first.Wait())
 }
 
-// TestBadUse checks that usage errors are reported before anything starts.
-func TestBadUse(t *testing.T) {
+// TestUsageErrors checks that usage errors are reported before anything starts.
+func TestUsageErrors(t *testing.T) {
 	p := newProgram(t)
 	for _, args := range [][]string{
 		{"up", "--clusters", "Big"}, {"up", "--clusters", "a,a"}, {"up", "--clusters", "shared"}, {"up", "--parts", "kubelet"},

@@ -15,30 +15,30 @@ import (
 // lockTimeout is how long down and clean wait for a running command.
 const lockTimeout = 5 * time.Minute
 
-func downCommand(where *places) *cobra.Command {
+func downCommand(where *folderFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "down",
 		Short:   "End all processes of the clusters and keep their data",
 		Example: "  local down",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if there, err := where.exists(); err != nil || !there {
-				return nothing(where, err)
+			if there, err := where.hasStateDir(); err != nil || !there {
+				return printNothingToStop(where, err)
 			}
 			manager, err := where.manager(os.Stderr)
 			if err != nil {
 				return err
 			}
-			unlock, err := lock(cmd.Context(), manager, lockTimeout)
+			unlock, err := lockStateDir(cmd.Context(), manager, lockTimeout)
 			if err != nil {
 				return err
 			}
 			defer unlock()
-			if inside() { // the process outside reports the result
+			if isInside() { // the process outside reports the result
 				return manager.Down(cmd.Context())
 			}
-			running := processes(cmd.Context(), manager)
-			if err := errors.Join(release(cmd.Context(), manager), manager.Down(cmd.Context())); err != nil {
+			running := describeProcesses(cmd.Context(), manager)
+			if err := errors.Join(stopNamespaces(cmd.Context(), manager), manager.Down(cmd.Context())); err != nil {
 				return err
 			}
 			fmt.Fprintf(os.Stderr, "stopped %s and kept the data in %s\n", running, manager.Dir)
@@ -47,18 +47,18 @@ func downCommand(where *places) *cobra.Command {
 	}
 }
 
-// release stops the processes inside the namespaces, then the namespaces, if there are any.
-func release(ctx context.Context, m *cluster.Manager) error {
-	holder, err := holderOf(m)
+// stopNamespaces stops the processes inside the namespaces, then the namespaces, if there are any.
+func stopNamespaces(ctx context.Context, m *cluster.Manager) error {
+	holder, err := findHolder(m)
 	if err != nil || holder == nil {
 		return err
 	}
-	err = again(ctx, holder, m.Self, os.Stdout, "down", "--dir", string(m.Dir), "--bin", m.Source.Bin)
+	err = runInside(ctx, holder, m.LocalExecutable, os.Stdout, "down", "--dir", string(m.Dir), "--bin", m.Source.Bin)
 	return errors.Join(err, holder.Stop(ctx))
 }
 
-// nothing prints that there was nothing to stop.
-func nothing(where *places, err error) error {
+// printNothingToStop prints that there was nothing to stop.
+func printNothingToStop(where *folderFlags, err error) error {
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,9 @@ func nothing(where *places, err error) error {
 	return err
 }
 
-// processes describes the number of processes. An error in counting does not prevent stopping.
-func processes(ctx context.Context, m *cluster.Manager) string {
+// describeProcesses describes the number of processes. An error in counting does not prevent
+// stopping.
+func describeProcesses(ctx context.Context, m *cluster.Manager) string {
 	status, err := statusOf(ctx, m)
 	if err != nil {
 		return "all processes"
@@ -97,7 +98,7 @@ func processes(ctx context.Context, m *cluster.Manager) string {
 	return fmt.Sprintf("%d processes (clusters: %d)", parts, clusters)
 }
 
-func cleanCommand(where *places) *cobra.Command {
+func cleanCommand(where *folderFlags) *cobra.Command {
 	var binariesToo bool
 	command := &cobra.Command{
 		Use:     "clean",
@@ -105,8 +106,8 @@ func cleanCommand(where *places) *cobra.Command {
 		Example: "  local clean --binaries",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if there, err := where.exists(); err != nil || !there {
-				if err := nothing(where, err); err != nil {
+			if there, err := where.hasStateDir(); err != nil || !there {
+				if err := printNothingToStop(where, err); err != nil {
 					return err
 				}
 			} else {
@@ -114,13 +115,13 @@ func cleanCommand(where *places) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				unlock, err := lock(cmd.Context(), manager, lockTimeout)
+				unlock, err := lockStateDir(cmd.Context(), manager, lockTimeout)
 				if err != nil {
 					return err
 				}
 				defer unlock()
-				running := processes(cmd.Context(), manager)
-				if err := release(cmd.Context(), manager); err != nil {
+				running := describeProcesses(cmd.Context(), manager)
+				if err := stopNamespaces(cmd.Context(), manager); err != nil {
 					return err
 				}
 				if err := manager.Clean(cmd.Context()); err != nil {

@@ -17,7 +17,7 @@ import (
 
 // forwardCommand exposes one Service on a port of the machine, for programs that cannot use a
 // proxy.
-func forwardCommand(where *places) *cobra.Command {
+func forwardCommand(where *folderFlags) *cobra.Command {
 	var port int
 	command := &cobra.Command{
 		Use:   "forward CLUSTER NAMESPACE/SERVICE:PORT",
@@ -26,7 +26,7 @@ func forwardCommand(where *places) *cobra.Command {
   local forward local shoot--local--local/kube-apiserver:443 --port 16443`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			service, servicePort, err := serviceOf(args[1])
+			service, servicePort, err := parseServicePort(args[1])
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func forwardCommand(where *places) *cobra.Command {
 			if net.ParseIP(found.Spec.ClusterIP) == nil {
 				return fmt.Errorf("the Service %s has no address of its own (clusterIP: %s)", service, found.Spec.ClusterIP)
 			}
-			if err := hasPort(found.Spec.Ports, servicePort); err != nil {
+			if err := checkServicePort(found.Spec.Ports, servicePort); err != nil {
 				return fmt.Errorf("the Service %s %w", service, err)
 			}
 			if port == 0 {
@@ -94,8 +94,8 @@ type portOfService struct {
 	Protocol string `json:"protocol"`
 }
 
-// hasPort returns an error that lists the TCP ports unless wanted is one of them.
-func hasPort(ports []portOfService, wanted int) error {
+// checkServicePort returns an error that lists the TCP ports unless wanted is one of them.
+func checkServicePort(ports []portOfService, wanted int) error {
 	var all []string
 	for _, p := range ports {
 		if p.Protocol != "TCP" {
@@ -116,8 +116,8 @@ func hasPort(ports []portOfService, wanted int) error {
 	return fmt.Errorf("has no port %d of TCP: it has %s", wanted, strings.Join(all, ", "))
 }
 
-// serviceOf parses NAMESPACE/SERVICE:PORT.
-func serviceOf(text string) (service string, port int, err error) {
+// parseServicePort parses NAMESPACE/SERVICE:PORT.
+func parseServicePort(text string) (service string, port int, err error) {
 	service, number, found := strings.Cut(text, ":")
 	namespace, name, slash := strings.Cut(service, "/")
 	port, err = strconv.Atoi(number)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHasPort(t *testing.T) {
+func TestCheckServicePort(t *testing.T) {
 	ports := []portOfService{{Name: "https", Port: 443, Protocol: "TCP"}, {Name: "dns", Port: 53, Protocol: "UDP"}, {Port: 80, Protocol: "TCP"}}
 	for name, test := range map[string]struct {
 		ports  []portOfService
@@ -23,7 +23,7 @@ func TestHasPort(t *testing.T) {
 		"only UDP":    {ports[1:2], 53, "has no port of TCP"},
 		"none at all": {nil, 1, "has no port of TCP"},
 	} {
-		err := hasPort(test.ports, test.wanted)
+		err := checkServicePort(test.ports, test.wanted)
 		if test.err == "" {
 			assert.NoError(t, err, name)
 		} else {
@@ -32,7 +32,7 @@ func TestHasPort(t *testing.T) {
 	}
 }
 
-func TestExecutable(t *testing.T) {
+func TestFindExecutable(t *testing.T) {
 	folder := t.TempDir()
 	script, plain := filepath.Join(folder, "script"), filepath.Join(folder, "plain")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700))
@@ -46,7 +46,7 @@ func TestExecutable(t *testing.T) {
 		plain:            {"", plain + " is not an executable file"},
 		folder:           {"", folder + " is not an executable file"},
 	} {
-		path, err := executable(name)
+		path, err := findExecutable(name)
 		assert.Equal(t, test.want, path, name)
 		if test.err == "" {
 			assert.NoError(t, err, name)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMakeRoom(t *testing.T) {
+func TestRaiseInotifyLimit(t *testing.T) {
 	for name, c := range map[string]struct{ have, becomes, says string }{
 		"too few":           {"128\n", "1024", "raised fs.inotify.max_user_instances from 128 to 1024"},
 		"enough":            {"4096\n", "4096\n", ""},
@@ -20,7 +20,7 @@ func TestMakeRoom(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "instances")
 			require.NoError(t, os.WriteFile(file, []byte(c.have), 0o600))
 			var out bytes.Buffer
-			makeRoom(file, &out)
+			raiseInotifyLimit(file, &out)
 			got, err := os.ReadFile(file)
 			require.NoError(t, err)
 			assert.Equal(t, c.becomes, string(got))
@@ -32,6 +32,6 @@ func TestMakeRoom(t *testing.T) {
 		})
 	}
 	var out bytes.Buffer
-	makeRoom(filepath.Join(t.TempDir(), "none"), &out)
+	raiseInotifyLimit(filepath.Join(t.TempDir(), "none"), &out)
 	assert.Empty(t, out.String(), "another system has no such file")
 }

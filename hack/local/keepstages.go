@@ -36,8 +36,8 @@ func keepStagesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, others := stages.Split(stages.Played(all, living))
-			keeper := stages.Keeper{
+			_, others := stages.SplitBuiltin(stages.ForPodMode(all, living))
+			keeper := stages.StageSyncer{
 				Client: client, Stages: others, Player: kwok,
 				Interval: 500 * time.Millisecond, Log: cmd.ErrOrStderr(),
 			}

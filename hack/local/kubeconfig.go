@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func kubeconfigCommand(where *places) *cobra.Command {
+func kubeconfigCommand(where *folderFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "kubeconfig [CLUSTER]",
 		Short:   "Print the path of the kubeconfig of a cluster, or of the one with all contexts",

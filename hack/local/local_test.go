@@ -54,14 +54,14 @@ func newProgram(t *testing.T) program {
 
 // command returns a command line. Its processes end soon after the test, even a killed one.
 func (p program) command(args ...string) *exec.Cmd {
-	if _, before := ending.LoadOrStore(p.dir, true); !before {
-		require.NoError(p.t, mortal.After(p.binary, "clean", "--dir", p.dir))
+	if _, before := cleanedFolders.LoadOrStore(p.dir, true); !before {
+		require.NoError(p.t, mortal.RunAfterExit(p.binary, "clean", "--dir", p.dir))
 	}
 	return exec.Command(p.binary, append(args, "--dir", p.dir)...)
 }
 
-// ending has the folders that are cleaned after this process.
-var ending sync.Map
+// cleanedFolders has the folders that are cleaned after this process.
+var cleanedFolders sync.Map
 
 // run returns standard output, standard error and the exit code.
 func (p program) run(args ...string) (stdout, stderr string, code int) {
@@ -93,8 +93,8 @@ func (p program) status() (status cluster.Status, code int) {
 	return status, code
 }
 
-// pids maps cluster/part to the process id.
-func pids(status cluster.Status) map[string]int {
+// processIDs maps cluster/part to the process id.
+func processIDs(status cluster.Status) map[string]int {
 	all := map[string]int{}
 	for _, part := range status.Shared {
 		all["shared/"+part.Name] = part.PID
@@ -159,7 +159,7 @@ func (a api) await(path string, want map[string]string) object {
 			return false
 		}
 		for field, value := range want {
-			if fmt.Sprint(dig(last, field)) != value {
+			if fmt.Sprint(valueAtPath(last, field)) != value {
 				return false
 			}
 		}
@@ -175,9 +175,9 @@ func (a api) awaitGone(path string) {
 	}, 60*time.Second, 50*time.Millisecond, path)
 }
 
-// dig follows a path of fields separated by slashes; "conditions[Ready]" selects the list element
-// of type Ready, a number in brackets is an index.
-func dig(value any, path string) any {
+// valueAtPath follows a path of fields separated by slashes; "conditions[Ready]" selects the list
+// element of type Ready, a number in brackets is an index.
+func valueAtPath(value any, path string) any {
 	for _, field := range strings.Split(path, "/") {
 		name, key, isList := strings.Cut(strings.TrimSuffix(field, "]"), "[")
 		if o, ok := value.(object); ok {
@@ -199,8 +199,8 @@ func dig(value any, path string) any {
 	return value
 }
 
-// requireGone checks that the process has ended, though init may not have collected it yet.
-func requireGone(t *testing.T, part string, pid int) {
+// requireProcessEnded checks that the process has ended, though init may not have collected it yet.
+func requireProcessEnded(t *testing.T, part string, pid int) {
 	t.Helper()
 	require.NotZero(t, pid, part)
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // logsCommand is for machines without kubectl; `kubectl logs` prints the same.
-func logsCommand(where *places) *cobra.Command {
+func logsCommand(where *folderFlags) *cobra.Command {
 	var container string
 	var follow, previous bool
 	var tail int
@@ -51,11 +51,11 @@ func logsCommand(where *places) *cobra.Command {
 				return err
 			}
 			path := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s", url.PathEscape(namespace), url.PathEscape(pod))
-			if err := hasLogs(cmd.Context(), client, c, path, args[1]); err != nil {
+			if err := checkPodLogs(cmd.Context(), client, c, path, args[1]); err != nil {
 				return err
 			}
 			query := url.Values{}
-			for name, value := range map[string]string{"container": container, "follow": flag(follow), "previous": flag(previous)} {
+			for name, value := range map[string]string{"container": container, "follow": boolParameter(follow), "previous": boolParameter(previous)} {
 				if value != "" {
 					query.Set(name, value)
 				}
@@ -63,7 +63,7 @@ func logsCommand(where *places) *cobra.Command {
 			if tail >= 0 {
 				query.Set("tailLines", strconv.Itoa(tail))
 			}
-			return client.Copy(cmd.Context(), path+"/log?"+query.Encode(), cmd.OutOrStdout())
+			return client.Stream(cmd.Context(), path+"/log?"+query.Encode(), cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
@@ -74,8 +74,9 @@ func logsCommand(where *places) *cobra.Command {
 	return command
 }
 
-// hasLogs returns an error that says why a pod has no logs: only pods that run print something.
-func hasLogs(ctx context.Context, client *restclient.Client, c *statedir.Cluster, path, name string) error {
+// checkPodLogs returns an error that says why a pod has no logs: only pods that run print
+// something.
+func checkPodLogs(ctx context.Context, client *restclient.Client, c *statedir.Cluster, path, name string) error {
 	var pod struct {
 		Spec struct {
 			NodeName string `json:"nodeName"`
@@ -88,13 +89,13 @@ func hasLogs(ctx context.Context, client *restclient.Client, c *statedir.Cluster
 		return err
 	case pod.Spec.NodeName == "":
 		return fmt.Errorf("pod %s has no logs: it has no node yet", name)
-	case !cluster.Runs(c, pod.Spec.NodeName):
+	case !cluster.IsLivingNode(c, pod.Spec.NodeName):
 		return fmt.Errorf("pod %s has no logs: it is played on node %s, no process of it runs", name, pod.Spec.NodeName)
 	}
 	return nil
 }
 
-func flag(set bool) string {
+func boolParameter(set bool) string {
 	if set {
 		return "true"
 	}

@@ -23,8 +23,8 @@ var errFinding = errors.New("not all clusters are ready")
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := root().ExecuteContext(ctx)
-	var code exitCode
+	err := rootCommand().ExecuteContext(ctx)
+	var code commandExitCode
 	switch {
 	case errors.As(err, &code):
 		os.Exit(int(code))
@@ -32,7 +32,7 @@ func main() {
 		return
 	case errors.Is(err, errFinding):
 		os.Exit(exitFinding)
-	case errors.Is(err, errSaid):
+	case errors.Is(err, errAlreadyPrinted):
 	case ctx.Err() != nil:
 		fmt.Fprintf(os.Stderr, "interrupted: %s\nWhat has been started keeps running; \"down\" ends it.\n", err)
 	default:

@@ -17,13 +17,13 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// places are the flags for folders.
-type places struct {
+// folderFlags are the flags for folders.
+type folderFlags struct {
 	dir, bin string
 }
 
-func root() *cobra.Command {
-	where := &places{}
+func rootCommand() *cobra.Command {
+	where := &folderFlags{}
 	command := &cobra.Command{
 		Use:           "local",
 		Short:         "Kubernetes control planes on this machine, without containers",
@@ -32,12 +32,12 @@ func root() *cobra.Command {
 	}
 	command.PersistentFlags().StringVar(&where.dir, "dir", "", "state folder (default .local in the repository)")
 	command.PersistentFlags().StringVar(&where.bin, "bin", "", "folder for built executables (default hack/local/bin in the repository)")
-	command.AddCommand(upCommand(where), downCommand(where), statusCommand(where), cleanCommand(where), kubeconfigCommand(where), logsCommand(where), runCommand(where), forwardCommand(where), keepStagesCommand(), holdCommand(), namedCommand(), buildCommand(where))
+	command.AddCommand(upCommand(where), downCommand(where), statusCommand(where), cleanCommand(where), kubeconfigCommand(where), logsCommand(where), runCommand(where), forwardCommand(where), keepStagesCommand(), holdCommand(), dnsCommand(), buildCommand(where))
 	return command
 }
 
-// repository returns the repository of the working folder or the executable, or "".
-func repository() string {
+// repositoryRoot returns the repository of the working folder or the executable, or "".
+func repositoryRoot() string {
 	var starts []string
 	if folder, err := os.Getwd(); err == nil {
 		starts = append(starts, folder)
@@ -61,8 +61,8 @@ func repository() string {
 }
 
 // resolve fills in the defaults. Outside the repository module is empty, so nothing can be built.
-func (p *places) resolve() (dir, bin, module string, err error) {
-	repo := repository()
+func (p *folderFlags) resolve() (dir, bin, module string, err error) {
+	repo := repositoryRoot()
 	dir, bin = p.dir, p.bin
 	if dir == "" && repo == "" {
 		return "", "", "", errors.New("run this inside the Pergola repository, or give --dir")
@@ -83,7 +83,7 @@ func (p *places) resolve() (dir, bin, module string, err error) {
 }
 
 // manager returns the Manager of the state folder; out takes messages for people.
-func (p *places) manager(out *os.File) (*cluster.Manager, error) {
+func (p *folderFlags) manager(out *os.File) (*cluster.Manager, error) {
 	path, bin, module, err := p.resolve()
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (p *places) manager(out *os.File) (*cluster.Manager, error) {
 	}
 	info, err := out.Stat()
 	return &cluster.Manager{
-		Dir: dir, Self: self, Pergola: filepath.Join(module, "..", "..", "bin", "pergola"), Out: out, Now: time.Now,
+		Dir: dir, LocalExecutable: self, PergolaExecutable: filepath.Join(module, "..", "..", "bin", "pergola"), Out: out, Now: time.Now,
 		Source: binaries.Source{
 			Assets: os.Getenv("KUBEBUILDER_ASSETS"), Module: module, Bin: bin,
 			Progress: binaries.Progress{Out: out, Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0},
@@ -106,8 +106,8 @@ func (p *places) manager(out *os.File) (*cluster.Manager, error) {
 	}, nil
 }
 
-// exists reports whether the state folder exists, without creating it.
-func (p *places) exists() (bool, error) {
+// hasStateDir reports whether the state folder exists, without creating it.
+func (p *folderFlags) hasStateDir() (bool, error) {
 	dir, _, _, err := p.resolve()
 	if err != nil {
 		return false, err
@@ -116,9 +116,9 @@ func (p *places) exists() (bool, error) {
 	return err == nil, nil
 }
 
-// lock excludes other commands that change the folder, and waits for a running one.
-func lock(ctx context.Context, m *cluster.Manager, timeout time.Duration) (unlock func(), err error) {
-	if inside() { // the process outside holds it
+// lockStateDir excludes other commands that change the folder, and waits for a running one.
+func lockStateDir(ctx context.Context, m *cluster.Manager, timeout time.Duration) (unlock func(), err error) {
+	if isInside() { // the process outside holds it
 		return func() {}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)

@@ -16,7 +16,7 @@ import (
 )
 
 // runCommand runs a command where pods and Services have their addresses and names.
-func runCommand(where *places) *cobra.Command {
+func runCommand(where *folderFlags) *cobra.Command {
 	var of string
 	command := &cobra.Command{
 		Use:   "run -- COMMAND [ARGUMENT...]",
@@ -37,11 +37,11 @@ func runCommand(where *places) *cobra.Command {
 			if holder == nil {
 				return fmt.Errorf("no pods run for real in %s: \"up --pods run\" begins it", manager.Dir)
 			}
-			path, err := executable(args[0])
+			path, err := findExecutable(args[0])
 			if err != nil {
 				return err
 			}
-			server, err := nameServer(manager, of)
+			server, err := clusterDNSAddress(manager, of)
 			if err != nil {
 				return err
 			}
@@ -49,12 +49,12 @@ func runCommand(where *places) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("finding the working folder: %w", err)
 			}
-			code, err := holder.Run(cmd.Context(), hold.Command{Path: manager.Self, Args: append([]string{named, server, path}, args[1:]...), Env: os.Environ(), Dir: folder, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+			code, err := holder.Run(cmd.Context(), hold.Command{Path: manager.LocalExecutable, Args: append([]string{dnsSubcommand, server, path}, args[1:]...), Env: os.Environ(), Dir: folder, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 			if err != nil {
 				return err
 			}
 			if code != 0 {
-				return exitCode(code)
+				return commandExitCode(code)
 			}
 			return nil
 		},
@@ -64,8 +64,8 @@ func runCommand(where *places) *cobra.Command {
 	return command
 }
 
-// executable finds a command as a shell does.
-func executable(name string) (string, error) {
+// findExecutable finds a command as a shell does.
+func findExecutable(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {
 		path, err = filepath.Abs(path)
@@ -83,9 +83,9 @@ func executable(name string) (string, error) {
 	return path, nil
 }
 
-// nameServer returns the address of the DNS server of the named cluster, or of the first one, whose
-// pods run.
-func nameServer(m *cluster.Manager, name string) (string, error) {
+// clusterDNSAddress returns the address of the DNS server of the named cluster, or of the first
+// one, whose pods run.
+func clusterDNSAddress(m *cluster.Manager, name string) (string, error) {
 	state, err := m.Dir.Load()
 	if err != nil {
 		return "", err
@@ -101,7 +101,7 @@ func nameServer(m *cluster.Manager, name string) (string, error) {
 	return "", fmt.Errorf("--names-of: there is no cluster %q in %s whose pods run for real", name, m.Dir)
 }
 
-// exitCode is the exit code of a command that was run; this program exits with it, too.
-type exitCode int
+// commandExitCode is the exit code of a command that was run; this program exits with it, too.
+type commandExitCode int
 
-func (e exitCode) Error() string { return fmt.Sprintf("it ended with %d", int(e)) }
+func (e commandExitCode) Error() string { return fmt.Sprintf("it ended with %d", int(e)) }

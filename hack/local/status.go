@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/cluster"
 )
 
-func statusCommand(where *places) *cobra.Command {
+func statusCommand(where *folderFlags) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:     "status",
@@ -26,7 +26,7 @@ func statusCommand(where *places) *cobra.Command {
 				return err
 			}
 			status := cluster.Status{Dir: dir, Shared: []cluster.PartStatus{}, Clusters: []cluster.ClusterStatus{}}
-			if there, err := where.exists(); err != nil {
+			if there, err := where.hasStateDir(); err != nil {
 				return err
 			} else if there {
 				manager, err := where.manager(os.Stderr)
@@ -42,7 +42,7 @@ func statusCommand(where *places) *cobra.Command {
 			} else {
 				err = printStatus(cmd.OutOrStdout(), status)
 			}
-			if err == nil && !status.Healthy() {
+			if err == nil && !status.IsHealthy() {
 				return errFinding
 			}
 			return err

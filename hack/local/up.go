@@ -17,7 +17,7 @@ import (
 
 var clusterName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$`)
 
-func upCommand(where *places) *cobra.Command {
+func upCommand(where *folderFlags) *cobra.Command {
 	options := cluster.Options{}
 	var parts []string
 	var asJSON, fast bool
@@ -49,7 +49,7 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 			if err != nil {
 				return err
 			}
-			unlock, err := lock(cmd.Context(), manager, options.Timeout)
+			unlock, err := lockStateDir(cmd.Context(), manager, options.Timeout)
 			if err != nil {
 				return err
 			}
@@ -58,12 +58,12 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 			if err != nil {
 				return err
 			}
-			living, err := runsPods(pods, state)
+			living, err := hasLivingPods(pods, state)
 			if err != nil {
 				return err
 			}
-			if living && !inside() {
-				makeRoom(inotifyInstances, os.Stderr)
+			if living && !isInside() {
+				raiseInotifyLimit(inotifyInstances, os.Stderr)
 			}
 			// A Garden needs: an API server that runs for real, or a cluster instead.
 			usual := !cmd.Flags().Changed("clusters")
@@ -78,12 +78,12 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 			if err := checkImages(options.Images); err != nil {
 				return err
 			}
-			if living && !inside() {
-				err = upLiving(cmd.Context(), manager, options)
+			if living && !isInside() {
+				err = startLivingClusters(cmd.Context(), manager, options)
 			} else {
 				err = manager.Up(cmd.Context(), options)
 			}
-			if err != nil || inside() { // the process outside reports the result
+			if err != nil || isInside() { // the process outside reports the result
 				return err
 			}
 			if asJSON {
@@ -128,9 +128,9 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// runsPods reports whether pods run for real, as the flag says. Clusters cannot change between both
-// kinds: their pods would not move.
-func runsPods(wanted string, state *statedir.State) (bool, error) {
+// hasLivingPods reports whether pods run for real, as the flag says. Clusters cannot change between
+// both kinds: their pods would not move.
+func hasLivingPods(wanted string, state *statedir.State) (bool, error) {
 	made := len(state.Clusters) > 0
 	switch wanted {
 	case "play":
@@ -139,10 +139,10 @@ func runsPods(wanted string, state *statedir.State) (bool, error) {
 		}
 		return false, nil
 	case "run", "auto":
-		if inside() || wanted == "auto" && made && state.Living {
+		if isInside() || wanted == "auto" && made && state.Living {
 			return true, nil
 		}
-		possible := hold.Possible()
+		possible := hold.CheckSupport()
 		switch {
 		case wanted == "run" && made && !state.Living:
 			return false, errors.New("the clusters of this folder have pods that are only played: go on with --pods play, or remove them first (make local-clean)")

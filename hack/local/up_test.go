@@ -9,12 +9,12 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// TestClustersStayOfTheirSort checks that clusters cannot switch between kwok and kubelets.
-func TestClustersStayOfTheirSort(t *testing.T) {
+// TestClustersKeepPodMode checks that clusters cannot switch between kwok and kubelets.
+func TestClustersKeepPodMode(t *testing.T) {
 	played, living := &statedir.State{}, &statedir.State{Living: true}
 	played.Add("one")
 	living.Add("one")
-	possible := hold.Possible()
+	possible := hold.CheckSupport()
 	for _, test := range []struct {
 		pods  string
 		state *statedir.State
@@ -30,7 +30,7 @@ func TestClustersStayOfTheirSort(t *testing.T) {
 		{"auto", &statedir.State{}, possible == nil, ""},
 		{"some", played, false, "use run, play or auto"},
 	} {
-		got, err := runsPods(test.pods, test.state)
+		got, err := hasLivingPods(test.pods, test.state)
 		assert.Equal(t, test.want, got, "%+v", test)
 		if test.err == "" {
 			assert.NoError(t, err)
@@ -38,7 +38,7 @@ func TestClustersStayOfTheirSort(t *testing.T) {
 			assert.ErrorContains(t, err, test.err)
 		}
 	}
-	got, err := runsPods("run", &statedir.State{})
+	got, err := hasLivingPods("run", &statedir.State{})
 	assert.Equal(t, possible == nil, got)
 	assert.Equal(t, possible, err)
 }

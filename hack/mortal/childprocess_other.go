@@ -4,5 +4,5 @@ package mortal
 
 import "os/exec"
 
-// tie does nothing: other systems have no equivalent.
-func tie(*exec.Cmd) {}
+// setParentDeathSignal does nothing: other systems have no equivalent.
+func setParentDeathSignal(*exec.Cmd) {}

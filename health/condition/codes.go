@@ -40,5 +40,5 @@ func Codes(text string) []v1beta1.ErrorCode {
 // IsRetryable reports whether an operation that failed with these codes can be retried; without
 // codes it can.
 func IsRetryable(codes []v1beta1.ErrorCode) bool {
-	return !slices.ContainsFunc(codes, func(c v1beta1.ErrorCode) bool { return !c.Retryable() })
+	return !slices.ContainsFunc(codes, func(c v1beta1.ErrorCode) bool { return !c.IsRetryable() })
 }

@@ -6,7 +6,7 @@ func SetDefaults_CloudProfile(profile *CloudProfile) {
 	withCapabilities := len(profile.Spec.MachineCapabilities) > 0
 	for i := range profile.Spec.MachineImages {
 		image := &profile.Spec.MachineImages[i]
-		orDefault(&image.UpdateStrategy, UpdateStrategyMajor)
+		setDefault(&image.UpdateStrategy, UpdateStrategyMajor)
 		for j := range image.Versions {
 			version := &image.Versions[j]
 			if len(version.CRI) == 0 {
@@ -19,13 +19,13 @@ func SetDefaults_CloudProfile(profile *CloudProfile) {
 	}
 	for i := range profile.Spec.MachineTypes {
 		machineType := &profile.Spec.MachineTypes[i]
-		orDefault(&machineType.Usable, true)
+		setDefault(&machineType.Usable, true)
 		if !withCapabilities {
-			orDefault(&machineType.Architecture, ArchitectureAMD64)
+			setDefault(&machineType.Architecture, ArchitectureAMD64)
 		}
 	}
 	for i := range profile.Spec.VolumeTypes {
-		orDefault(&profile.Spec.VolumeTypes[i].Usable, true)
+		setDefault(&profile.Spec.VolumeTypes[i].Usable, true)
 	}
 }
 
@@ -34,9 +34,9 @@ func SetDefaults_CloudProfile(profile *CloudProfile) {
 // parent's: its capabilities may forbid architectures.
 func SetDefaults_NamespacedCloudProfile(profile *NamespacedCloudProfile) {
 	for i := range profile.Spec.MachineTypes {
-		orDefault(&profile.Spec.MachineTypes[i].Usable, true)
+		setDefault(&profile.Spec.MachineTypes[i].Usable, true)
 	}
 	for i := range profile.Spec.VolumeTypes {
-		orDefault(&profile.Spec.VolumeTypes[i].Usable, true)
+		setDefault(&profile.Spec.VolumeTypes[i].Usable, true)
 	}
 }

@@ -5,22 +5,22 @@ package v1beta1
 func SetDefaults_Project(project *Project) {
 	spec := &project.Spec
 	if spec.Owner != nil {
-		defaultSubject(spec.Owner)
+		setSubjectDefaults(spec.Owner)
 	}
 	for i := range spec.Members {
 		member := &spec.Members[i]
-		defaultSubject(&member.Subject)
+		setSubjectDefaults(&member.Subject)
 		if member.Role == "" && len(member.Roles) == 0 {
 			member.Role = ProjectMemberViewer
 		}
 	}
 	for i := range spec.DualApprovalForDeletion {
-		orDefault(&spec.DualApprovalForDeletion[i].IncludeServiceAccounts, true)
+		setDefault(&spec.DualApprovalForDeletion[i].IncludeServiceAccounts, true)
 	}
 	if spec.Namespace != nil && *spec.Namespace == GardenNamespace {
 		// Clusters of the landscape itself may use protected Seeds.
-		tolerations := orEmpty(&spec.Tolerations)
-		tolerations.Whitelist = withToleration(tolerations.Whitelist, SeedTaintProtected)
-		tolerations.Defaults = withToleration(tolerations.Defaults, SeedTaintProtected)
+		tolerations := ensureBlock(&spec.Tolerations)
+		tolerations.Whitelist = addToleration(tolerations.Whitelist, SeedTaintProtected)
+		tolerations.Defaults = addToleration(tolerations.Defaults, SeedTaintProtected)
 	}
 }

@@ -13,27 +13,27 @@ func SetDefaults_ControllerRegistration(registration *ControllerRegistration) {
 		SetDefaults_ControllerResource(&registration.Spec.Resources[i])
 	}
 	if deployment := registration.Spec.Deployment; deployment != nil {
-		orDefault(&deployment.Policy, ControllerDeploymentPolicyOnDemand)
+		setDefault(&deployment.Policy, ControllerDeploymentPolicyOnDemand)
 	}
 }
 
 // SetDefaults_ControllerResource sets the defaults of an entry of a registration. Some apply to one
 // kind only.
 func SetDefaults_ControllerResource(resource *ControllerResource) {
-	orDefault(&resource.Primary, true)
+	setDefault(&resource.Primary, true)
 	switch resource.Kind {
 	case "Extension":
 		if len(resource.ClusterCompatibility) == 0 {
 			resource.ClusterCompatibility = []ClusterType{ClusterTypeShoot}
 		}
-		orDuration(&resource.ReconcileTimeout, defaultReconcileTimeout)
-		orEmpty(&resource.Lifecycle)
+		setDefaultDuration(&resource.ReconcileTimeout, defaultReconcileTimeout)
+		ensureBlock(&resource.Lifecycle)
 	case "SelfHostedShootExposure":
-		orDefault(&resource.ContinuousEndpointUpdate, true)
+		setDefault(&resource.ContinuousEndpointUpdate, true)
 	}
 	if lifecycle := resource.Lifecycle; lifecycle != nil {
-		orDefault(&lifecycle.Reconcile, AfterKubeAPIServer)
-		orDefault(&lifecycle.Delete, BeforeKubeAPIServer)
-		orDefault(&lifecycle.Migrate, BeforeKubeAPIServer)
+		setDefault(&lifecycle.Reconcile, AfterKubeAPIServer)
+		setDefault(&lifecycle.Delete, BeforeKubeAPIServer)
+		setDefault(&lifecycle.Migrate, BeforeKubeAPIServer)
 	}
 }

@@ -11,21 +11,21 @@ func SetDefaults_Seed(seed *Seed) {
 	if len(spec.Networks.IPFamilies) == 0 {
 		spec.Networks.IPFamilies = []IPFamily{IPFamilyIPv4}
 	}
-	settings := orEmpty(&spec.Settings)
-	defaultExcessCapacity(orEmpty(&settings.ExcessCapacityReservation))
-	orDefault(&settings.Scheduling, SeedSettingScheduling{Visible: true})
-	orDefault(&orEmpty(&orEmpty(&settings.LoadBalancerServices).ZonalIngress).Enabled, true)
-	orDefault(&settings.VerticalPodAutoscaler, SeedSettingVerticalPodAutoscaler{Enabled: true})
-	orDefault(&settings.PersistentVolumeClaimAutoscaler, SeedSettingPersistentVolumeClaimAutoscaler{Enabled: false})
-	watchdog := orEmpty(&settings.DependencyWatchdog)
-	orDefault(&watchdog.Weeder, SeedSettingDependencyWatchdogWeeder{Enabled: true})
-	orDefault(&watchdog.Prober, SeedSettingDependencyWatchdogProber{Enabled: true})
-	orDefault(&settings.TopologyAwareRouting, SeedSettingTopologyAwareRouting{Enabled: false})
+	settings := ensureBlock(&spec.Settings)
+	setExcessCapacityDefaults(ensureBlock(&settings.ExcessCapacityReservation))
+	setDefault(&settings.Scheduling, SeedSettingScheduling{Visible: true})
+	setDefault(&ensureBlock(&ensureBlock(&settings.LoadBalancerServices).ZonalIngress).Enabled, true)
+	setDefault(&settings.VerticalPodAutoscaler, SeedSettingVerticalPodAutoscaler{Enabled: true})
+	setDefault(&settings.PersistentVolumeClaimAutoscaler, SeedSettingPersistentVolumeClaimAutoscaler{Enabled: false})
+	watchdog := ensureBlock(&settings.DependencyWatchdog)
+	setDefault(&watchdog.Weeder, SeedSettingDependencyWatchdogWeeder{Enabled: true})
+	setDefault(&watchdog.Prober, SeedSettingDependencyWatchdogProber{Enabled: true})
+	setDefault(&settings.TopologyAwareRouting, SeedSettingTopologyAwareRouting{Enabled: false})
 }
 
-// defaultExcessCapacity reserves room for one medium-sized control plane, unless the reservation is
-// disabled.
-func defaultExcessCapacity(reservation *SeedSettingExcessCapacityReservation) {
+// setExcessCapacityDefaults reserves room for one medium-sized control plane, unless the
+// reservation is disabled.
+func setExcessCapacityDefaults(reservation *SeedSettingExcessCapacityReservation) {
 	if len(reservation.Configs) > 0 || (reservation.Enabled != nil && !*reservation.Enabled) {
 		return
 	}

@@ -18,11 +18,11 @@ const (
 	// NamespacedCloudProfileKind is the kind of profiles for one Project.
 	NamespacedCloudProfileKind = "NamespacedCloudProfile"
 
-	defaultMaxPods           = 110
-	defaultIPv6NodeMask      = 64
-	defaultTolerationSeconds = 300
-	defaultRotationPeriod    = 7 * 24 * time.Hour
-	defaultNodeMonitorGrace  = 40 * time.Second
+	defaultMaxPods                = 110
+	defaultIPv6NodeCIDRMaskSize   = 64
+	defaultTolerationSeconds      = 300
+	defaultRotationPeriod         = 7 * 24 * time.Hour
+	defaultNodeMonitorGracePeriod = 40 * time.Second
 )
 
 // SetDefaults_Shoot sets the defaults of a Shoot that do not depend on other objects. Versions,
@@ -33,68 +33,68 @@ const (
 // name, so that the same declaration always means the same Shoot.
 func SetDefaults_Shoot(shoot *Shoot) {
 	spec := &shoot.Spec
-	orDefault(&spec.Purpose, ShootPurposeEvaluation)
-	orDefault(&spec.SchedulerName, DefaultSchedulerName)
+	setDefault(&spec.Purpose, ShootPurposeEvaluation)
+	setDefault(&spec.SchedulerName, DefaultSchedulerName)
 	if spec.CloudProfile != nil && spec.CloudProfile.Kind == "" {
 		spec.CloudProfile.Kind = CloudProfileKind
 	}
 	if shoot.Namespace == GardenNamespace {
 		// Clusters of the landscape itself may use protected Seeds.
-		spec.Tolerations = withToleration(spec.Tolerations, SeedTaintProtected)
+		spec.Tolerations = addToleration(spec.Tolerations, SeedTaintProtected)
 	}
-	networking := orEmpty(&spec.Networking)
+	networking := ensureBlock(&spec.Networking)
 	if len(networking.IPFamilies) == 0 {
 		networking.IPFamilies = []IPFamily{IPFamilyIPv4}
 	}
-	SetDefaults_KubeAPIServerConfig(orEmpty(&spec.Kubernetes.KubeAPIServer))
+	SetDefaults_KubeAPIServerConfig(ensureBlock(&spec.Kubernetes.KubeAPIServer))
 	if vpa := spec.Kubernetes.VerticalPodAutoscaler; vpa != nil {
-		defaultVerticalPodAutoscaler(vpa)
+		setVerticalPodAutoscalerDefaults(vpa)
 	}
 	if autoscaler := spec.Kubernetes.ClusterAutoscaler; autoscaler != nil {
-		defaultClusterAutoscaler(autoscaler)
+		setClusterAutoscalerDefaults(autoscaler)
 	}
 	if spec.Addons != nil && spec.Addons.NginxIngress != nil {
-		orDefault(&spec.Addons.NginxIngress.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
+		setDefault(&spec.Addons.NginxIngress.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
 	}
-	defaultMaintenance(shoot)
+	setMaintenanceDefaults(shoot)
 	for i := range spec.Provider.Workers {
-		defaultWorker(&spec.Provider.Workers[i], spec.Provider.Type)
+		setWorkerDefaults(&spec.Provider.Workers[i], spec.Provider.Type)
 	}
 	if len(spec.Provider.Workers) > 0 {
-		defaultWithWorkers(spec)
+		setDefaultsOfShootWithWorkers(spec)
 	} else {
-		defaultPresentBlocks(spec)
+		setExistingBlockDefaults(spec)
 	}
 }
 
-// defaultWithWorkers sets the defaults that apply only to clusters with workers.
-func defaultWithWorkers(spec *ShootSpec) {
+// setDefaultsOfShootWithWorkers sets the defaults that apply only to clusters with workers.
+func setDefaultsOfShootWithWorkers(spec *ShootSpec) {
 	apiServer := spec.Kubernetes.KubeAPIServer
-	orDefault(&apiServer.DefaultNotReadyTolerationSeconds, defaultTolerationSeconds)
-	orDefault(&apiServer.DefaultUnreachableTolerationSeconds, defaultTolerationSeconds)
+	setDefault(&apiServer.DefaultNotReadyTolerationSeconds, defaultTolerationSeconds)
+	setDefault(&apiServer.DefaultUnreachableTolerationSeconds, defaultTolerationSeconds)
 
-	controllerManager := orEmpty(&spec.Kubernetes.KubeControllerManager)
-	defaultNodeMasks(controllerManager, spec)
-	orDuration(&controllerManager.NodeMonitorGracePeriod, defaultNodeMonitorGrace)
+	controllerManager := ensureBlock(&spec.Kubernetes.KubeControllerManager)
+	setNodeCIDRMaskDefaults(controllerManager, spec)
+	setDefaultDuration(&controllerManager.NodeMonitorGracePeriod, defaultNodeMonitorGracePeriod)
 
-	orDefault(&orEmpty(&spec.Kubernetes.KubeScheduler).Profile, SchedulingProfileBalanced)
-	orEmpty(&spec.Kubernetes.KubeProxy)
-	orEmpty(&orEmpty(&orEmpty(&spec.SystemComponents).CoreDNS).Autoscaling)
-	defaultPresentBlocks(spec)
-	defaultShootKubelet(orEmpty(&spec.Kubernetes.Kubelet))
+	setDefault(&ensureBlock(&spec.Kubernetes.KubeScheduler).Profile, SchedulingProfileBalanced)
+	ensureBlock(&spec.Kubernetes.KubeProxy)
+	ensureBlock(&ensureBlock(&ensureBlock(&spec.SystemComponents).CoreDNS).Autoscaling)
+	setExistingBlockDefaults(spec)
+	setShootKubeletDefaults(ensureBlock(&spec.Kubernetes.Kubelet))
 
 	if spec.Addons != nil && spec.Addons.KubernetesDashboard != nil && spec.Addons.KubernetesDashboard.Enabled {
-		orDefault(&spec.Addons.KubernetesDashboard.AuthenticationMode, KubernetesDashboardAuthModeToken)
+		setDefault(&spec.Addons.KubernetesDashboard.AuthenticationMode, KubernetesDashboardAuthModeToken)
 	}
-	orDefault(&spec.Maintenance.AutoUpdate.MachineImageVersion, true)
-	orDefault(&orEmpty(&spec.Provider.WorkersSettings).SSHAccess, SSHAccess{Enabled: true})
+	setDefault(&spec.Maintenance.AutoUpdate.MachineImageVersion, true)
+	setDefault(&ensureBlock(&spec.Provider.WorkersSettings).SSHAccess, SSHAccess{Enabled: true})
 }
 
-// defaultPresentBlocks sets defaults in existing blocks, like the schema's own defaults.
-func defaultPresentBlocks(spec *ShootSpec) {
+// setExistingBlockDefaults sets defaults in existing blocks, like the schema's own defaults.
+func setExistingBlockDefaults(spec *ShootSpec) {
 	if proxy := spec.Kubernetes.KubeProxy; proxy != nil {
-		orDefault(&proxy.Mode, ProxyModeIPTables)
-		orDefault(&proxy.Enabled, true)
+		setDefault(&proxy.Mode, ProxyModeIPTables)
+		setDefault(&proxy.Enabled, true)
 	}
 	if components := spec.SystemComponents; components != nil && components.CoreDNS != nil {
 		if autoscaling := components.CoreDNS.Autoscaling; autoscaling != nil && autoscaling.Mode == "" {
@@ -103,9 +103,9 @@ func defaultPresentBlocks(spec *ShootSpec) {
 	}
 }
 
-func defaultMaintenance(shoot *Shoot) {
-	maintenance := orEmpty(&shoot.Spec.Maintenance)
-	orDefault(&maintenance.AutoUpdate, MaintenanceAutoUpdate{KubernetesVersion: true})
+func setMaintenanceDefaults(shoot *Shoot) {
+	maintenance := ensureBlock(&shoot.Spec.Maintenance)
+	setDefault(&maintenance.AutoUpdate, MaintenanceAutoUpdate{KubernetesVersion: true})
 	if maintenance.TimeWindow == nil {
 		window := DefaultMaintenanceTimeWindow(shoot.Namespace, shoot.Name)
 		maintenance.TimeWindow = &window
@@ -118,7 +118,7 @@ func defaultMaintenance(shoot *Shoot) {
 		credentials.Observability, credentials.SSHKeypair, credentials.ETCDEncryptionKey,
 	} {
 		if rotation != nil {
-			orDuration(&rotation.RotationPeriod, defaultRotationPeriod)
+			setDefaultDuration(&rotation.RotationPeriod, defaultRotationPeriod)
 		}
 	}
 }
@@ -134,50 +134,50 @@ func DefaultMaintenanceTimeWindow(namespace, name string) MaintenanceTimeWindow 
 	}
 }
 
-func defaultWorker(worker *Worker, provider string) {
-	orDefault(&worker.Machine.Architecture, ArchitectureAMD64)
-	orDefault(&worker.CRI, CRI{Name: CRINameContainerD})
-	orDefault(&worker.SystemComponents, WorkerSystemComponents{Allow: true})
-	orDefault(&worker.UpdateStrategy, AutoRollingUpdate)
+func setWorkerDefaults(worker *Worker, provider string) {
+	setDefault(&worker.Machine.Architecture, ArchitectureAMD64)
+	setDefault(&worker.CRI, CRI{Name: CRINameContainerD})
+	setDefault(&worker.SystemComponents, WorkerSystemComponents{Allow: true})
+	setDefault(&worker.UpdateStrategy, AutoRollingUpdate)
 	switch *worker.UpdateStrategy {
 	case AutoRollingUpdate:
-		orDefault(&worker.MaxSurge, intstr.FromInt32(1))
-		orDefault(&worker.MaxUnavailable, intstr.FromInt32(0))
+		setDefault(&worker.MaxSurge, intstr.FromInt32(1))
+		setDefault(&worker.MaxUnavailable, intstr.FromInt32(0))
 	case AutoInPlaceUpdate:
-		orDefault(&worker.MaxSurge, intstr.FromInt32(0))
-		orDefault(&worker.MaxUnavailable, intstr.FromInt32(1))
+		setDefault(&worker.MaxSurge, intstr.FromInt32(0))
+		setDefault(&worker.MaxUnavailable, intstr.FromInt32(1))
 	}
 	if IsUpdateStrategyInPlace(worker.UpdateStrategy) {
-		orDefault(&orEmpty(&worker.MachineControllerManagerSettings).DisableHealthTimeout, true)
+		setDefault(&ensureBlock(&worker.MachineControllerManagerSettings).DisableHealthTimeout, true)
 	}
 	if worker.Kubernetes != nil && worker.Kubernetes.Kubelet != nil {
-		defaultSwap(worker.Kubernetes.Kubelet)
+		setSwapDefaults(worker.Kubernetes.Kubelet)
 	}
 	if controlPlane := worker.ControlPlane; controlPlane != nil && controlPlane.Exposure != nil && controlPlane.Exposure.Extension != nil {
-		orDefault(&controlPlane.Exposure.Extension.Type, provider)
+		setDefault(&controlPlane.Exposure.Extension.Type, provider)
 	}
 }
 
-// defaultNodeMasks gives each node room for twice its pods, so that addresses are not reused at
-// once.
-func defaultNodeMasks(config *KubeControllerManagerConfig, spec *ShootSpec) {
+// setNodeCIDRMaskDefaults gives each node room for twice its pods, so that addresses are not reused
+// at once.
+func setNodeCIDRMaskDefaults(config *KubeControllerManagerConfig, spec *ShootSpec) {
 	families := spec.Networking.IPFamilies
 	switch {
 	case IsIPv6SingleStack(families):
 		// Either field may hold the mask of the only family.
 		if config.NodeCIDRMaskSizeIPv6 == nil {
-			orDefault(&config.NodeCIDRMaskSize, defaultIPv6NodeMask)
+			setDefault(&config.NodeCIDRMaskSize, defaultIPv6NodeCIDRMaskSize)
 		}
 	case IsDualStack(families):
-		orDefault(&config.NodeCIDRMaskSizeIPv6, defaultIPv6NodeMask)
-		orDefault(&config.NodeCIDRMaskSize, nodeMask(maxPodsPerNode(spec)))
+		setDefault(&config.NodeCIDRMaskSizeIPv6, defaultIPv6NodeCIDRMaskSize)
+		setDefault(&config.NodeCIDRMaskSize, nodeCIDRMaskSize(maxPodsPerNode(spec)))
 	default:
-		orDefault(&config.NodeCIDRMaskSize, nodeMask(maxPodsPerNode(spec)))
+		setDefault(&config.NodeCIDRMaskSize, nodeCIDRMaskSize(maxPodsPerNode(spec)))
 	}
 }
 
-// nodeMask returns the longest IPv4 prefix with twice as many addresses as pods.
-func nodeMask(maxPods int32) int32 {
+// nodeCIDRMaskSize returns the longest IPv4 prefix with twice as many addresses as pods.
+func nodeCIDRMaskSize(maxPods int32) int32 {
 	if maxPods <= 0 {
 		return 32
 	}

@@ -13,20 +13,20 @@ import (
 	"github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-func shootWith(workers ...v1beta1.Worker) *v1beta1.Shoot {
+func newShoot(workers ...v1beta1.Worker) *v1beta1.Shoot {
 	return &v1beta1.Shoot{
 		ObjectMeta: metav1.ObjectMeta{Name: "botany", Namespace: "garden-dev"},
 		Spec:       v1beta1.ShootSpec{Provider: v1beta1.Provider{Type: "local", Workers: workers}},
 	}
 }
 
-func defaulted(shoot *v1beta1.Shoot) *v1beta1.Shoot {
+func withDefaults(shoot *v1beta1.Shoot) *v1beta1.Shoot {
 	v1beta1.SetDefaults_Shoot(shoot)
 	return shoot
 }
 
-func TestShootWithoutWorkersGetsNothingAboutNodes(t *testing.T) {
-	shoot := defaulted(shootWith())
+func TestShootWithoutWorkersGetsNoNodeDefaults(t *testing.T) {
+	shoot := withDefaults(newShoot())
 	assert.Equal(t, v1beta1.ShootPurposeEvaluation, *shoot.Spec.Purpose)
 	assert.Equal(t, "default-scheduler", *shoot.Spec.SchedulerName)
 	assert.Equal(t, int32(400), *shoot.Spec.Kubernetes.KubeAPIServer.Requests.MaxNonMutatingInflight)
@@ -43,10 +43,10 @@ func TestShootWithoutWorkersGetsNothingAboutNodes(t *testing.T) {
 	assert.Nil(t, shoot.Spec.SystemComponents)
 }
 
-// TestShootDefaultsLeaveOthersDecisionsOpen checks that fields that depend on other objects stay
+// TestShootDefaultsSkipFieldsFromOtherObjects checks that fields that depend on other objects stay
 // unset.
-func TestShootDefaultsLeaveOthersDecisionsOpen(t *testing.T) {
-	shoot := defaulted(shootWith(v1beta1.Worker{Name: "a"}))
+func TestShootDefaultsSkipFieldsFromOtherObjects(t *testing.T) {
+	shoot := withDefaults(newShoot(v1beta1.Worker{Name: "a"}))
 	assert.Empty(t, shoot.Spec.Kubernetes.Version)
 	assert.Nil(t, shoot.Spec.Kubernetes.VerticalPodAutoscaler)
 	assert.Nil(t, shoot.Spec.Kubernetes.ClusterAutoscaler)
@@ -57,15 +57,15 @@ func TestShootDefaultsLeaveOthersDecisionsOpen(t *testing.T) {
 	assert.Nil(t, shoot.Spec.SeedName)
 }
 
-func TestShootDefaultsKeepWhatIsSet(t *testing.T) {
-	shoot := shootWith(v1beta1.Worker{Name: "a", MaxSurge: ptr.To(intstr.FromString("10%"))})
+func TestShootDefaultsPreserveSetFields(t *testing.T) {
+	shoot := newShoot(v1beta1.Worker{Name: "a", MaxSurge: ptr.To(intstr.FromString("10%"))})
 	shoot.Spec.Purpose = ptr.To(v1beta1.ShootPurposeProduction)
 	shoot.Spec.Maintenance = &v1beta1.Maintenance{
 		AutoUpdate: &v1beta1.MaintenanceAutoUpdate{KubernetesVersion: false},
 		TimeWindow: &v1beta1.MaintenanceTimeWindow{Begin: "220000+0100", End: "230000+0100"},
 	}
 	shoot.Spec.Kubernetes.KubeProxy = &v1beta1.KubeProxyConfig{Enabled: ptr.To(false)}
-	defaulted(shoot)
+	withDefaults(shoot)
 	assert.Equal(t, v1beta1.ShootPurposeProduction, *shoot.Spec.Purpose)
 	assert.False(t, shoot.Spec.Maintenance.AutoUpdate.KubernetesVersion)
 	assert.Equal(t, "220000+0100", shoot.Spec.Maintenance.TimeWindow.Begin)
@@ -74,13 +74,13 @@ func TestShootDefaultsKeepWhatIsSet(t *testing.T) {
 	assert.Equal(t, "10%", shoot.Spec.Provider.Workers[0].MaxSurge.String())
 }
 
-func TestShootDefaultsAreStable(t *testing.T) {
-	shoot := defaulted(shootWith(v1beta1.Worker{Name: "a"}, v1beta1.Worker{Name: "b", UpdateStrategy: ptr.To(v1beta1.AutoInPlaceUpdate)}))
-	again := defaulted(shoot.DeepCopy())
+func TestShootDefaultsAreIdempotent(t *testing.T) {
+	shoot := withDefaults(newShoot(v1beta1.Worker{Name: "a"}, v1beta1.Worker{Name: "b", UpdateStrategy: ptr.To(v1beta1.AutoInPlaceUpdate)}))
+	again := withDefaults(shoot.DeepCopy())
 	assert.Equal(t, shoot, again)
 }
 
-func TestProtectedSeedsInNamespaceGarden(t *testing.T) {
+func TestProtectedSeedTolerations(t *testing.T) {
 	protected := v1beta1.Toleration{Key: v1beta1.SeedTaintProtected}
 	for name, test := range map[string]struct {
 		namespace string
@@ -93,9 +93,9 @@ func TestProtectedSeedsInNamespaceGarden(t *testing.T) {
 		"garden, other value": {namespace: "garden", given: []v1beta1.Toleration{{Key: protected.Key, Value: ptr.To("x")}}, want: []v1beta1.Toleration{{Key: protected.Key, Value: ptr.To("x")}, protected}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shoot := shootWith()
+			shoot := newShoot()
 			shoot.Namespace, shoot.Spec.Tolerations = test.namespace, test.given
-			assert.Equal(t, test.want, defaulted(shoot).Spec.Tolerations)
+			assert.Equal(t, test.want, withDefaults(shoot).Spec.Tolerations)
 		})
 	}
 }
@@ -112,7 +112,7 @@ func TestWorkerDefaults(t *testing.T) {
 		"manual in-place": {strategy: ptr.To(v1beta1.ManualInPlaceUpdate), disableHealth: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			worker := defaulted(shootWith(v1beta1.Worker{Name: "a", UpdateStrategy: test.strategy})).Spec.Provider.Workers[0]
+			worker := withDefaults(newShoot(v1beta1.Worker{Name: "a", UpdateStrategy: test.strategy})).Spec.Provider.Workers[0]
 			assert.Equal(t, test.surge, worker.MaxSurge)
 			assert.Equal(t, test.unavailable, worker.MaxUnavailable)
 			assert.Equal(t, "amd64", *worker.Machine.Architecture)
@@ -123,7 +123,7 @@ func TestWorkerDefaults(t *testing.T) {
 	}
 }
 
-func TestNodeMasks(t *testing.T) {
+func TestNodeCIDRMaskDefaults(t *testing.T) {
 	for name, test := range map[string]struct {
 		families  []v1beta1.IPFamily
 		maxPods   *int32
@@ -148,13 +148,13 @@ func TestNodeMasks(t *testing.T) {
 			if test.poolPods != nil {
 				worker.Kubernetes = &v1beta1.WorkerKubernetes{Kubelet: &v1beta1.KubeletConfig{MaxPods: test.poolPods}}
 			}
-			shoot := shootWith(worker)
+			shoot := newShoot(worker)
 			shoot.Spec.Networking = &v1beta1.Networking{IPFamilies: test.families}
 			shoot.Spec.Kubernetes.Kubelet = &v1beta1.KubeletConfig{MaxPods: test.maxPods}
 			shoot.Spec.Kubernetes.KubeControllerManager = &v1beta1.KubeControllerManagerConfig{
 				NodeCIDRMaskSize: test.givenMask, NodeCIDRMaskSizeIPv6: test.givenV6,
 			}
-			config := defaulted(shoot).Spec.Kubernetes.KubeControllerManager
+			config := withDefaults(shoot).Spec.Kubernetes.KubeControllerManager
 			assert.Equal(t, test.v4, config.NodeCIDRMaskSize)
 			assert.Equal(t, test.v6, config.NodeCIDRMaskSizeIPv6)
 		})
@@ -180,9 +180,9 @@ func TestKubeletDefaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pool := v1beta1.Worker{Name: "a", Kubernetes: &v1beta1.WorkerKubernetes{Kubelet: test.given.DeepCopy()}}
-			shoot := shootWith(pool)
+			shoot := newShoot(pool)
 			shoot.Spec.Kubernetes.Kubelet = test.given.DeepCopy()
-			defaulted(shoot)
+			withDefaults(shoot)
 			kubelet := shoot.Spec.Kubernetes.Kubelet
 			assert.Equal(t, test.serialize, *kubelet.SerializeImagePulls)
 			assert.Equal(t, test.swap, kubelet.MemorySwap)
@@ -195,8 +195,8 @@ func TestKubeletDefaults(t *testing.T) {
 	}
 }
 
-func TestBlocksThatArePresentAreCompleted(t *testing.T) {
-	shoot := shootWith(v1beta1.Worker{Name: "a"})
+func TestShootDefaultsInExistingBlocks(t *testing.T) {
+	shoot := newShoot(v1beta1.Worker{Name: "a"})
 	shoot.Spec.CloudProfile = &v1beta1.CloudProfileReference{Name: "local"}
 	shoot.Spec.Kubernetes.ClusterAutoscaler = &v1beta1.ClusterAutoscaler{MaxEmptyBulkDelete: ptr.To[int32](7)}
 	shoot.Spec.Kubernetes.VerticalPodAutoscaler = &v1beta1.VerticalPodAutoscaler{Enabled: true}
@@ -213,7 +213,7 @@ func TestBlocksThatArePresentAreCompleted(t *testing.T) {
 	shoot.Spec.Provider.Workers[0].ControlPlane = &v1beta1.WorkerControlPlane{
 		Exposure: &v1beta1.Exposure{Extension: &v1beta1.ExtensionExposure{}},
 	}
-	defaulted(shoot)
+	withDefaults(shoot)
 
 	assert.Equal(t, "CloudProfile", shoot.Spec.CloudProfile.Kind)
 	assert.Equal(t, int32(7), *shoot.Spec.Kubernetes.ClusterAutoscaler.MaxScaleDownParallelism)
@@ -228,7 +228,7 @@ func TestBlocksThatArePresentAreCompleted(t *testing.T) {
 	assert.Equal(t, "local", *shoot.Spec.Provider.Workers[0].ControlPlane.Exposure.Extension.Type)
 }
 
-func TestMaintenanceTimeWindow(t *testing.T) {
+func TestDefaultMaintenanceTimeWindow(t *testing.T) {
 	window := v1beta1.DefaultMaintenanceTimeWindow("garden-dev", "botany")
 	assert.Equal(t, window, v1beta1.DefaultMaintenanceTimeWindow("garden-dev", "botany"), "the same Shoot, the same window")
 

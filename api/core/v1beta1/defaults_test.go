@@ -76,7 +76,7 @@ func TestProjectDefaults(t *testing.T) {
 	assert.Nil(t, project.Spec.CreatedBy)
 }
 
-func TestProjectOfNamespaceGarden(t *testing.T) {
+func TestProjectDefaultsInNamespaceGarden(t *testing.T) {
 	protected := []v1beta1.Toleration{{Key: v1beta1.SeedTaintProtected}}
 	for _, given := range []*v1beta1.ProjectTolerations{nil, {Whitelist: protected}} {
 		project := &v1beta1.Project{Spec: v1beta1.ProjectSpec{Namespace: ptr.To("garden"), Tolerations: given.DeepCopy()}}
@@ -114,7 +114,7 @@ func TestCloudProfileDefaults(t *testing.T) {
 	assert.Nil(t, spec.MachineTypes[0].Architecture)
 }
 
-func TestErrorCodesThatEndAnOperation(t *testing.T) {
+func TestErrorCodeIsRetryable(t *testing.T) {
 	for code, retryable := range map[v1beta1.ErrorCode]bool{
 		v1beta1.ErrorInfraUnauthenticated: false, v1beta1.ErrorInfraUnauthorized: false, v1beta1.ErrorInfraQuotaExceeded: false,
 		v1beta1.ErrorInfraRateLimitsExceeded: false, v1beta1.ErrorInfraDependencies: false, v1beta1.ErrorConfigurationProblem: false,
@@ -122,6 +122,6 @@ func TestErrorCodesThatEndAnOperation(t *testing.T) {
 		v1beta1.ErrorRetryableConfigurationProblem: true, v1beta1.ErrorInfraResourcesDepleted: true,
 		v1beta1.ErrorCleanupClusterResources: true,
 	} {
-		assert.Equal(t, retryable, code.Retryable(), code)
+		assert.Equal(t, retryable, code.IsRetryable(), code)
 	}
 }

@@ -38,9 +38,9 @@ const (
 	ErrorProblematicWebhook ErrorCode = "ERR_PROBLEMATIC_WEBHOOK"
 )
 
-// Retryable reports whether a retry without an outside change can help. Codes that are not
+// IsRetryable reports whether a retry without an outside change can help. Codes that are not
 // retryable end the operation in state Failed.
-func (c ErrorCode) Retryable() bool {
+func (c ErrorCode) IsRetryable() bool {
 	switch c {
 	case ErrorInfraUnauthenticated, ErrorInfraUnauthorized, ErrorInfraQuotaExceeded, ErrorInfraRateLimitsExceeded,
 		ErrorInfraDependencies, ErrorConfigurationProblem, ErrorProblematicWebhook:

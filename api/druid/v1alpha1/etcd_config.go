@@ -11,10 +11,10 @@ import (
 type MetricsLevel string
 
 const (
-	// Basic is the level without histograms.
-	Basic MetricsLevel = "basic"
-	// Extensive is the level with histograms.
-	Extensive MetricsLevel = "extensive"
+	// MetricsLevelBasic is the level without histograms.
+	MetricsLevelBasic MetricsLevel = "basic"
+	// MetricsLevelExtensive is the level with histograms.
+	MetricsLevelExtensive MetricsLevel = "extensive"
 )
 
 // EtcdConfig holds settings of etcd.

@@ -15,7 +15,7 @@ type Health struct {
 	// upstream does. Default: `Status`.
 	// +optional
 	// +kubebuilder:default=Status
-	OtherKinds OtherKinds `json:"otherKinds,omitempty"`
+	OtherKinds OtherKindsCheck `json:"otherKinds,omitempty"`
 }
 
 // HealthRule defines how objects of a kind are judged, by CEL expressions over the object, which is
@@ -43,13 +43,13 @@ type HealthRule struct {
 	Message string `json:"message,omitempty"`
 }
 
-// OtherKinds is the check for kinds without a rule.
+// OtherKindsCheck is the check for kinds without a rule.
 // +kubebuilder:validation:Enum=Status;Existence
-type OtherKinds string
+type OtherKindsCheck string
 
 const (
-	// OtherKindsStatus checks conditions and observed generation, as kstatus does.
-	OtherKindsStatus OtherKinds = "Status"
-	// OtherKindsExistence only checks that the object exists.
-	OtherKindsExistence OtherKinds = "Existence"
+	// OtherKindsCheckStatus checks conditions and observed generation, as kstatus does.
+	OtherKindsCheckStatus OtherKindsCheck = "Status"
+	// OtherKindsCheckExistence only checks that the object exists.
+	OtherKindsCheckExistence OtherKindsCheck = "Existence"
 )

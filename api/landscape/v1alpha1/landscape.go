@@ -178,8 +178,8 @@ type FeatureGates struct {
 	DefaultSeccompProfile *bool `json:"DefaultSeccompProfile,omitempty"`
 }
 
-// On returns the value of each gate by name, with defaults applied.
-func (g *FeatureGates) On() map[string]bool {
+// Values returns the value of each gate by name, with defaults applied.
+func (g *FeatureGates) Values() map[string]bool {
 	if g == nil {
 		g = &FeatureGates{}
 	}

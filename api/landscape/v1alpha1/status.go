@@ -207,9 +207,9 @@ const (
 	LandscapeValid gardencorev1beta1.ConditionType = "Valid"
 	// LandscapeApplied reports whether the commit is applied on all clusters.
 	LandscapeApplied gardencorev1beta1.ConditionType = "Applied"
-	// LandscapeHeld reports whether a deletion or recreation waits for an approval. True is not an
-	// error.
-	LandscapeHeld gardencorev1beta1.ConditionType = "Held"
+	// LandscapeDeletionsHeld reports whether a deletion or recreation waits for an approval. True
+	// is not an error.
+	LandscapeDeletionsHeld gardencorev1beta1.ConditionType = "Held"
 	// LandscapeOperationsWaiting exists, and is True, while operations of the landscape wait to
 	// start. This is not an error.
 	LandscapeOperationsWaiting gardencorev1beta1.ConditionType = "OperationsWaiting"

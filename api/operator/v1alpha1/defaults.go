@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	defaultAuditVersion          = "audit.k8s.io/v1"
-	defaultAuditBatchMaxSize     = 30
-	defaultAuthenticationVersion = "v1beta1"
-	defaultCertificateSigning    = 48 * time.Hour
-	defaultGitHubAPIURL          = "https://api.github.com"
-	defaultLogLevel              = "info"
-	defaultStorageCapacity       = "10Gi"
+	defaultAuditVersion               = "audit.k8s.io/v1"
+	defaultAuditBatchMaxSize          = 30
+	defaultAuthenticationVersion      = "v1beta1"
+	defaultCertificateSigningDuration = 48 * time.Hour
+	defaultGitHubAPIURL               = "https://api.github.com"
+	defaultLogLevel                   = "info"
+	defaultStorageCapacity            = "10Gi"
 )
 
 // SetDefaults_Garden sets the defaults of upstream's webhook, and the schema's defaults in existing
@@ -27,91 +27,91 @@ func SetDefaults_Garden(garden *Garden) {
 		runtimeCluster.Networking.IPFamilies = []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4}
 	}
 	if settings := runtimeCluster.Settings; settings != nil && settings.VerticalPodAutoscaler != nil {
-		orDefault(&settings.VerticalPodAutoscaler.Enabled, true)
+		setDefault(&settings.VerticalPodAutoscaler.Enabled, true)
 	}
-	defaultETCD(virtualCluster.ETCD)
-	defaultKubernetes(&virtualCluster.Kubernetes)
-	defaultGardener(&virtualCluster.Gardener, virtualCluster.Kubernetes.KubeAPIServer.EncryptionConfig.Provider.Type)
+	setETCDDefaults(virtualCluster.ETCD)
+	setKubernetesDefaults(&virtualCluster.Kubernetes)
+	setGardenerDefaults(&virtualCluster.Gardener, virtualCluster.Kubernetes.KubeAPIServer.EncryptionConfig.Provider.Type)
 }
 
-func defaultETCD(etcd *ETCD) {
+func setETCDDefaults(etcd *ETCD) {
 	if etcd == nil {
 		return
 	}
 	if etcd.Main != nil {
-		defaultStorage(etcd.Main.Storage)
+		setStorageDefaults(etcd.Main.Storage)
 	}
 	if etcd.Events != nil {
-		defaultStorage(etcd.Events.Storage)
+		setStorageDefaults(etcd.Events.Storage)
 	}
 }
 
-// defaultStorage sets 10Gi in an empty block, even where a missing block means more.
-func defaultStorage(storage *Storage) {
+// setStorageDefaults sets 10Gi in an empty block, even where a missing block means more.
+func setStorageDefaults(storage *Storage) {
 	if storage != nil {
-		orDefault(&storage.Capacity, resource.MustParse(defaultStorageCapacity))
+		setDefault(&storage.Capacity, resource.MustParse(defaultStorageCapacity))
 	}
 }
 
-func defaultKubernetes(kubernetes *Kubernetes) {
-	apiServer := orEmpty(&kubernetes.KubeAPIServer)
-	gardencorev1beta1.SetDefaults_KubeAPIServerConfig(orEmpty(&apiServer.KubeAPIServerConfig))
-	defaultAuditWebhook(apiServer.AuditWebhook)
+func setKubernetesDefaults(kubernetes *Kubernetes) {
+	apiServer := ensureBlock(&kubernetes.KubeAPIServer)
+	gardencorev1beta1.SetDefaults_KubeAPIServerConfig(ensureBlock(&apiServer.KubeAPIServerConfig))
+	setAuditWebhookDefaults(apiServer.AuditWebhook)
 	if apiServer.Authentication != nil && apiServer.Authentication.Webhook != nil {
-		orDefault(&apiServer.Authentication.Webhook.Version, defaultAuthenticationVersion)
+		setDefault(&apiServer.Authentication.Webhook.Version, defaultAuthenticationVersion)
 	}
-	controllerManager := orEmpty(&kubernetes.KubeControllerManager)
-	orEmpty(&controllerManager.KubeControllerManagerConfig)
-	orDefault(&controllerManager.CertificateSigningDuration, metav1.Duration{Duration: defaultCertificateSigning})
+	controllerManager := ensureBlock(&kubernetes.KubeControllerManager)
+	ensureBlock(&controllerManager.KubeControllerManagerConfig)
+	setDefault(&controllerManager.CertificateSigningDuration, metav1.Duration{Duration: defaultCertificateSigningDuration})
 }
 
-func defaultGardener(gardener *Gardener, encryption *gardencorev1beta1.EncryptionProviderType) {
-	apiServer := orEmpty(&gardener.APIServer)
+func setGardenerDefaults(gardener *Gardener, encryption *gardencorev1beta1.EncryptionProviderType) {
+	apiServer := ensureBlock(&gardener.APIServer)
 	// Both API servers store data in the same etcd and must encrypt it alike.
-	orDefault(&orEmpty(&apiServer.EncryptionConfig).Provider.Type, *encryption)
-	defaultAuditWebhook(apiServer.AuditWebhook)
+	setDefault(&ensureBlock(&apiServer.EncryptionConfig).Provider.Type, *encryption)
+	setAuditWebhookDefaults(apiServer.AuditWebhook)
 	if gardener.AdmissionController != nil {
-		orDefault(&gardener.AdmissionController.LogLevel, defaultLogLevel)
+		setDefault(&gardener.AdmissionController.LogLevel, defaultLogLevel)
 	}
 	if gardener.ControllerManager != nil {
-		orDefault(&gardener.ControllerManager.LogLevel, defaultLogLevel)
+		setDefault(&gardener.ControllerManager.LogLevel, defaultLogLevel)
 	}
 	if gardener.Scheduler != nil {
-		orDefault(&gardener.Scheduler.LogLevel, defaultLogLevel)
+		setDefault(&gardener.Scheduler.LogLevel, defaultLogLevel)
 	}
-	defaultDashboard(gardener.Dashboard)
+	setDashboardDefaults(gardener.Dashboard)
 }
 
-func defaultDashboard(dashboard *GardenerDashboardConfig) {
+func setDashboardDefaults(dashboard *GardenerDashboardConfig) {
 	if dashboard == nil {
 		return
 	}
-	orDefault(&dashboard.EnableTokenLogin, true)
-	orDefault(&dashboard.LogLevel, defaultLogLevel)
+	setDefault(&dashboard.EnableTokenLogin, true)
+	setDefault(&dashboard.LogLevel, defaultLogLevel)
 	if dashboard.GitHub != nil && dashboard.GitHub.APIURL == "" {
 		dashboard.GitHub.APIURL = defaultGitHubAPIURL
 	}
 	if dashboard.Ingress != nil {
-		orDefault(&dashboard.Ingress.Enabled, true)
+		setDefault(&dashboard.Ingress.Enabled, true)
 	}
 }
 
-func defaultAuditWebhook(webhook *AuditWebhook) {
+func setAuditWebhookDefaults(webhook *AuditWebhook) {
 	if webhook != nil {
-		orDefault(&webhook.BatchMaxSize, defaultAuditBatchMaxSize)
-		orDefault(&webhook.Version, defaultAuditVersion)
+		setDefault(&webhook.BatchMaxSize, defaultAuditBatchMaxSize)
+		setDefault(&webhook.Version, defaultAuditVersion)
 	}
 }
 
-// orDefault sets an unset field.
-func orDefault[T any](field **T, value T) {
+// setDefault sets an unset field.
+func setDefault[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value
 	}
 }
 
-// orEmpty creates a block if it is missing, and returns it.
-func orEmpty[T any](field **T) *T {
+// ensureBlock creates a block if it is missing, and returns it.
+func ensureBlock[T any](field **T) *T {
 	if *field == nil {
 		*field = new(T)
 	}

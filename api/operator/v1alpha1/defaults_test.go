@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-func TestEmptyGarden(t *testing.T) {
+func TestGardenDefaults(t *testing.T) {
 	garden := &v1alpha1.Garden{}
 	v1alpha1.SetDefaults_Garden(garden)
 	virtual := garden.Spec.VirtualCluster
@@ -59,7 +59,7 @@ func TestGardenerAPIServerEncryptsLikeKubeAPIServer(t *testing.T) {
 	}
 }
 
-func TestGardenBlocksThatArePresentAreCompleted(t *testing.T) {
+func TestGardenDefaultsInExistingBlocks(t *testing.T) {
 	garden := &v1alpha1.Garden{}
 	garden.Spec.RuntimeCluster.Settings = &v1alpha1.Settings{VerticalPodAutoscaler: &v1alpha1.SettingVerticalPodAutoscaler{}}
 	virtual := &garden.Spec.VirtualCluster

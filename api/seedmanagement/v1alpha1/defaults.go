@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	defaultGardenletReplicas  = 2
-	defaultGardenletRevisions = 2
-	defaultSetReplicas        = 1
-	defaultSetRevisions       = 10
+	defaultGardenletReplicas                  = 2
+	defaultGardenletRevisionHistoryLimit      = 2
+	defaultManagedSeedSetReplicas             = 1
+	defaultManagedSeedSetRevisionHistoryLimit = 10
 	// defaultShootCapacity is the number of Shoots that a Seed accepts.
 	defaultShootCapacity = "250"
 	tagLatest            = "latest"
 
-	configAPIVersion = "gardenlet.config.gardener.cloud/v1alpha1"
-	configKind       = "GardenletConfiguration"
+	gardenletConfigAPIVersion = "gardenlet.config.gardener.cloud/v1alpha1"
+	gardenletConfigKind       = "GardenletConfiguration"
 )
 
 // SetDefaults_ManagedSeed sets the defaults of a ManagedSeed that do not depend on its Shoot.
@@ -28,36 +28,36 @@ func SetDefaults_ManagedSeed(seed *ManagedSeed) {
 		gardenlet.Deployment = &GardenletDeployment{}
 	}
 	SetDefaults_GardenletDeployment(gardenlet.Deployment)
-	defaultConfig(&gardenlet.Config)
-	orDefault(&gardenlet.Bootstrap, BootstrapToken)
-	orDefault(&gardenlet.MergeWithParent, true)
+	setGardenletConfigDefaults(&gardenlet.Config)
+	setDefault(&gardenlet.Bootstrap, BootstrapToken)
+	setDefault(&gardenlet.MergeWithParent, true)
 }
 
 // SetDefaults_Gardenlet sets the defaults of a Gardenlet.
 func SetDefaults_Gardenlet(gardenlet *Gardenlet) {
 	SetDefaults_GardenletDeployment(&gardenlet.Spec.Deployment.GardenletDeployment)
-	defaultConfig(&gardenlet.Spec.Config)
+	setGardenletConfigDefaults(&gardenlet.Spec.Config)
 }
 
 // SetDefaults_ManagedSeedSet sets the defaults of a ManagedSeedSet. Objects created from its
 // templates get their own.
 func SetDefaults_ManagedSeedSet(set *ManagedSeedSet) {
-	orDefault(&set.Spec.Replicas, defaultSetReplicas)
-	orDefault(&set.Spec.RevisionHistoryLimit, defaultSetRevisions)
+	setDefault(&set.Spec.Replicas, defaultManagedSeedSetReplicas)
+	setDefault(&set.Spec.RevisionHistoryLimit, defaultManagedSeedSetRevisionHistoryLimit)
 	if set.Spec.UpdateStrategy == nil {
 		set.Spec.UpdateStrategy = &UpdateStrategy{}
 	}
-	orDefault(&set.Spec.UpdateStrategy.Type, RollingUpdateStrategyType)
+	setDefault(&set.Spec.UpdateStrategy.Type, RollingUpdateStrategyType)
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
-		orDefault(&rolling.Partition, 0)
+		setDefault(&rolling.Partition, 0)
 	}
 }
 
 // SetDefaults_GardenletDeployment sets the defaults of the deployment of a gardenlet.
 func SetDefaults_GardenletDeployment(deployment *GardenletDeployment) {
-	orDefault(&deployment.ReplicaCount, defaultGardenletReplicas)
-	orDefault(&deployment.RevisionHistoryLimit, defaultGardenletRevisions)
-	orDefault(&deployment.EnableHealthProbes, true)
+	setDefault(&deployment.ReplicaCount, defaultGardenletReplicas)
+	setDefault(&deployment.RevisionHistoryLimit, defaultGardenletRevisionHistoryLimit)
+	setDefault(&deployment.EnableHealthProbes, true)
 	if deployment.Image == nil {
 		deployment.Image = &Image{}
 	}
@@ -65,12 +65,12 @@ func SetDefaults_GardenletDeployment(deployment *GardenletDeployment) {
 	if tag := deployment.Image.Tag; tag != nil && *tag == tagLatest {
 		policy = corev1.PullAlways
 	}
-	orDefault(&deployment.Image.PullPolicy, policy)
+	setDefault(&deployment.Image.PullPolicy, policy)
 }
 
-// defaultConfig sets the kind of a gardenlet configuration and the number of Shoots that the Seed
-// accepts. It leaves an unreadable configuration unchanged: validation reports it.
-func defaultConfig(config *runtime.RawExtension) {
+// setGardenletConfigDefaults sets the kind of a gardenlet configuration and the number of Shoots
+// that the Seed accepts. It leaves an unreadable configuration unchanged: validation reports it.
+func setGardenletConfigDefaults(config *runtime.RawExtension) {
 	fields := map[string]any{}
 	if len(config.Raw) > 0 && string(config.Raw) != "null" && utiljson.Unmarshal(config.Raw, &fields) != nil {
 		return
@@ -82,9 +82,9 @@ func defaultConfig(config *runtime.RawExtension) {
 		}
 	}
 	if len(fields) == 0 {
-		put(fields, "apiVersion", configAPIVersion)
-		put(fields, "kind", configKind)
-	} else if fields["kind"] != configKind {
+		put(fields, "apiVersion", gardenletConfigAPIVersion)
+		put(fields, "kind", gardenletConfigKind)
+	} else if fields["kind"] != gardenletConfigKind {
 		return
 	}
 	put(fields, "resources", map[string]any{})
@@ -103,8 +103,8 @@ func defaultConfig(config *runtime.RawExtension) {
 	}
 }
 
-// orDefault sets an unset field.
-func orDefault[T any](field **T, value T) {
+// setDefault sets an unset field.
+func setDefault[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value
 	}

@@ -40,7 +40,7 @@ func (r *Reconciler) applyOptions(ctx context.Context, mr *resourcesv1alpha1.Man
 		var known []apply.Entry
 		for _, e := range entries {
 			if err := unknown[e.Ref]; err != nil {
-				held = append(held, apply.HeldObject{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnknown, Detail: err.Error()}})
+				held = append(held, apply.HeldObject{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUndecidable, Detail: err.Error()}})
 				continue
 			}
 			known = append(known, e)

@@ -18,22 +18,22 @@ const (
 	Node = "node"
 )
 
-// packages returns the Go package that each executable is built from, in build order.
-func packages() []binary {
+// buildPackages returns the Go package that each executable is built from, in build order.
+func buildPackages() []binary {
 	return []binary{
 		{name: Etcd, pkg: "go.etcd.io/etcd/server/v3"},
 		{name: Kwok, pkg: "sigs.k8s.io/kwok/cmd/kwok"},
 		{name: APIServer, pkg: "k8s.io/kubernetes/cmd/kube-apiserver"},
 		{name: ControllerManager, pkg: "k8s.io/kubernetes/cmd/kube-controller-manager"},
 		{name: Scheduler, pkg: "k8s.io/kubernetes/cmd/kube-scheduler"},
-		{name: Node, pkg: "github.com/pergola-dev/pergola/hack/local/node", own: true},
+		{name: Node, pkg: "github.com/pergola-dev/pergola/hack/local/node", isOwnModule: true},
 	}
 }
 
 type binary struct {
 	name, pkg string
-	// own: it is also built from the files of this module.
-	own bool
+	// isOwnModule: it is also built from the files of this module.
+	isOwnModule bool
 }
 
 // Source tells where executables come from.
@@ -87,10 +87,10 @@ func linkerFlags(kubernetesVersion string) string {
 	return strings.Join(flags, " ")
 }
 
-// All returns the names of all executables that clusters need.
-func All() []string {
+// Names returns the names of all executables that clusters need.
+func Names() []string {
 	var names []string
-	for _, candidate := range packages() {
+	for _, candidate := range buildPackages() {
 		names = append(names, candidate.name)
 	}
 	return names

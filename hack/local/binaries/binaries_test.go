@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAssetsAreUsedAsTheyAre(t *testing.T) {
+func TestAssetsAreUsedUnchanged(t *testing.T) {
 	assets := t.TempDir()
 	for _, name := range []string{Etcd, APIServer} {
 		require.NoError(t, os.WriteFile(filepath.Join(assets, name), nil, 0o700))
@@ -61,7 +61,7 @@ func TestBuild(t *testing.T) {
 	require.NoError(t, source.build(t.Context(), tool))
 	assert.NotEmpty(t, out.String(), "other versions are built anew")
 
-	own := []binary{{name: "own", pkg: "./tool", own: true}}
+	own := []binary{{name: "own", pkg: "./tool", isOwnModule: true}}
 	require.NoError(t, source.build(t.Context(), own))
 	out.Reset()
 	require.NoError(t, source.build(t.Context(), own))
@@ -87,7 +87,7 @@ func TestLinkerFlags(t *testing.T) {
 
 func TestProgressOnTerminal(t *testing.T) {
 	var out bytes.Buffer
-	done := Progress{Out: &out, Terminal: true}.Step("building x", 2, 5)
+	done := Progress{Out: &out, Terminal: true}.StartStep("building x", 2, 5)
 	done(errors.New("no"))
 	assert.Equal(t, "\r\033[Kbuilding x (2 of 5): failed after 0s\n", out.String())
 }

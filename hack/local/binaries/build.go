@@ -23,7 +23,7 @@ import (
 func (s Source) Ensure(ctx context.Context, names []string) (Paths, error) {
 	paths := Paths{}
 	var missing []binary
-	for _, candidate := range packages() {
+	for _, candidate := range buildPackages() {
 		if !contains(names, candidate.name) {
 			continue
 		}
@@ -57,28 +57,28 @@ func (s Source) build(ctx context.Context, missing []binary) error {
 		return fmt.Errorf("%s is not in KUBEBUILDER_ASSETS, and can be built only inside the Pergola repository", missing[0].name)
 	}
 	unlock, err := statedir.LockFile(ctx, filepath.Join(s.Bin, ".lock"), func(holder string) {
-		s.Progress.Say("waiting for %s, which builds into %s", holder, s.Bin)
+		s.Progress.PrintLine("waiting for %s, which builds into %s", holder, s.Bin)
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the build folder: %w", err)
 	}
 	defer unlock()
 
-	flags, key, err := s.key(ctx)
+	flags, key, err := s.buildKey(ctx)
 	if err != nil {
 		return err
 	}
 	var stale []binary
 	keys := map[string]string{}
 	for _, candidate := range missing {
-		if keys[candidate.name] = key; candidate.own {
-			own, err := s.ownKey()
+		if keys[candidate.name] = key; candidate.isOwnModule {
+			own, err := s.moduleKey()
 			if err != nil {
 				return err
 			}
 			keys[candidate.name] += own
 		}
-		if !s.current(candidate.name, keys[candidate.name]) {
+		if !s.isCurrent(candidate.name, keys[candidate.name]) {
 			stale = append(stale, candidate)
 		}
 	}
@@ -93,18 +93,18 @@ func (s Source) build(ctx context.Context, missing []binary) error {
 	return nil
 }
 
-// key returns the linker flags and a key of the build's inputs: the pinned modules, the Go version
-// and the flags.
-func (s Source) key(ctx context.Context) (flags, key string, err error) {
+// buildKey returns the linker flags and a key of the build's inputs: the pinned modules, the Go
+// version and the flags.
+func (s Source) buildKey(ctx context.Context) (flags, key string, err error) {
 	sums, err := os.ReadFile(filepath.Join(s.Module, "go.sum"))
 	if err != nil {
 		return "", "", fmt.Errorf("reading pinned modules: %w", err)
 	}
-	goVersion, err := s.goCommand(ctx, "env", "GOVERSION")
+	goVersion, err := s.runGo(ctx, "env", "GOVERSION")
 	if err != nil {
 		return "", "", err
 	}
-	kubernetesVersion, err := s.goCommand(ctx, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
+	kubernetesVersion, err := s.runGo(ctx, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	if err != nil {
 		return "", "", err
 	}
@@ -114,8 +114,8 @@ func (s Source) key(ctx context.Context) (flags, key string, err error) {
 	return flags, hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// ownKey identifies the sources of this module.
-func (s Source) ownKey() (string, error) {
+// moduleKey identifies the sources of this module.
+func (s Source) moduleKey() (string, error) {
 	hash := sha256.New()
 	err := filepath.WalkDir(s.Module, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
@@ -136,7 +136,7 @@ func (s Source) ownKey() (string, error) {
 
 func (s Source) keyFile(name string) string { return filepath.Join(s.Bin, "."+name+".key") }
 
-func (s Source) current(name, key string) bool {
+func (s Source) isCurrent(name, key string) bool {
 	recorded, err := os.ReadFile(s.keyFile(name))
 	if err != nil || string(recorded) != key {
 		return false
@@ -145,7 +145,7 @@ func (s Source) current(name, key string) bool {
 	return err == nil
 }
 
-func (s Source) goCommand(ctx context.Context, args ...string) (string, error) {
+func (s Source) runGo(ctx context.Context, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = s.Module
 	out, err := command.Output()
@@ -178,7 +178,7 @@ func (s Source) buildOne(ctx context.Context, what binary, flags string, n, of i
 	var messages bytes.Buffer
 	command.Stdout, command.Stderr = &messages, &messages
 
-	done := s.Progress.Step("building "+what.name, n, of)
+	done := s.Progress.StartStep("building "+what.name, n, of)
 	err := command.Run()
 	done(err)
 	if ctx.Err() != nil {

@@ -14,20 +14,20 @@ type Progress struct {
 	Terminal bool
 }
 
-// Say writes one line.
-func (p Progress) Say(format string, args ...any) { fmt.Fprintf(p.Out, format+"\n", args...) }
+// PrintLine writes one line.
+func (p Progress) PrintLine(format string, args ...any) { fmt.Fprintf(p.Out, format+"\n", args...) }
 
-// Step reports the start of step n and returns the function to call at its end.
-func (p Progress) Step(what string, n, of int) (done func(error)) {
+// StartStep reports the start of step n and returns the function to call at its end.
+func (p Progress) StartStep(what string, n, of int) (done func(error)) {
 	start := time.Now()
 	elapsed := func() time.Duration { return time.Since(start).Round(time.Second) }
 	interval := 30 * time.Second
-	line := func() { p.Say("%s (%d of %d), %s", what, n, of, elapsed()) }
+	line := func() { p.PrintLine("%s (%d of %d), %s", what, n, of, elapsed()) }
 	if p.Terminal {
 		interval = time.Second
 		line = func() { fmt.Fprintf(p.Out, "\r\033[K%s (%d of %d), %s", what, n, of, elapsed()) }
 	} else {
-		p.Say("%s (%d of %d)", what, n, of)
+		p.PrintLine("%s (%d of %d)", what, n, of)
 	}
 	stop := make(chan struct{})
 	var running sync.WaitGroup
@@ -54,6 +54,6 @@ func (p Progress) Step(what string, n, of int) (done func(error)) {
 		if err != nil {
 			outcome = "failed"
 		}
-		p.Say("%s%s (%d of %d): %s after %s", end, what, n, of, outcome, elapsed())
+		p.PrintLine("%s%s (%d of %d): %s after %s", end, what, n, of, outcome, elapsed())
 	}
 }

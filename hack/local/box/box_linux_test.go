@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestExits(t *testing.T) {
+func TestExitCodes(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		init bool
@@ -28,20 +28,20 @@ func TestExits(t *testing.T) {
 		{"signal under init", true, []string{"raise", "9"}, Exit{Code: 137}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			spec, _ := inside(t, test.args...)
+			spec, _ := testProgramSpec(t, test.args...)
 			spec.Init = test.init
-			_, exit := outputOf(t, spec)
+			_, exit := runOutput(t, spec)
 			assert.Equal(t, test.want, exit)
 		})
 	}
 }
 
-func TestWhatTheCommandSees(t *testing.T) {
-	spec, _ := inside(t, "about")
+func TestCommandEnvironment(t *testing.T) {
+	spec, _ := testProgramSpec(t, "about")
 	spec.Hostname, spec.Dir = "etcd-main-0", "/var/lib/work"
 	spec.Env = []string{"A=1", "PATH=/nowhere:/bin", "B=two words"}
 	spec.Rlimits = []Rlimit{{Resource: unix.RLIMIT_NOFILE, Soft: 100, Hard: 200}}
-	out, exit := outputOf(t, spec)
+	out, exit := runOutput(t, spec)
 	assert.Equal(t, Exit{}, exit)
 	for _, line := range []string{
 		"pid 1\n", "session 1\n", "uid 0\n", "hostname etcd-main-0\n", "dir /var/lib/work\n", "hard limit of files 200\n",
@@ -54,21 +54,21 @@ func TestWhatTheCommandSees(t *testing.T) {
 	assert.NotEqual(t, "etcd-main-0", host)
 }
 
-func TestRootHasOnlyWhatIsDeclared(t *testing.T) {
-	spec, _ := inside(t, "ls", "/")
-	out, _ := outputOf(t, spec)
+func TestRootContent(t *testing.T) {
+	spec, _ := testProgramSpec(t, "ls", "/")
+	out, _ := runOutput(t, spec)
 	assert.Equal(t, "bin\ndev\nproc\n", out)
 
-	spec, _ = inside(t, "ls", "/dev")
-	out, _ = outputOf(t, spec)
+	spec, _ = testProgramSpec(t, "ls", "/dev")
+	out, _ = runOutput(t, spec)
 	assert.Equal(t, "fd\nfull\nnull\nrandom\nshm\nstderr\nstdin\nstdout\ntty\nurandom\nzero\n", out)
 
-	spec, _ = inside(t, "processes")
-	out, _ = outputOf(t, spec)
+	spec, _ = testProgramSpec(t, "processes")
+	out, _ = runOutput(t, spec)
 	assert.Equal(t, "1\n", out, "no process of the machine")
 
-	spec, _ = inside(t, "write", "/dev/null", "x")
-	_, exit := outputOf(t, spec)
+	spec, _ = testProgramSpec(t, "write", "/dev/null", "x")
+	_, exit := runOutput(t, spec)
 	assert.Equal(t, Exit{}, exit)
 }
 
@@ -78,14 +78,14 @@ func TestNoFileIsInherited(t *testing.T) {
 	require.NoError(t, err)
 	defer unix.Close(number)
 	for _, init := range []bool{false, true} {
-		spec, _ := inside(t, "files")
+		spec, _ := testProgramSpec(t, "files")
 		spec.Init = init
-		out, _ := outputOf(t, spec)
+		out, _ := runOutput(t, spec)
 		assert.Equal(t, "0\n1\n2\n", out)
 	}
-	spec, _ := inside(t, "hang")
+	spec, _ := testProgramSpec(t, "hang")
 	var out strings.Builder
-	_, err = launch(t, spec).Exec(t.Context(), Command{Args: []string{"inside", "files"}, Stdout: &out})
+	_, err = startBox(t, spec).Exec(t.Context(), Command{Args: []string{"inside", "files"}, Stdout: &out})
 	require.NoError(t, err)
 	assert.Equal(t, "0\n1\n2\n", out.String())
 }
@@ -125,9 +125,9 @@ func TestBinds(t *testing.T) {
 		{"to settings of the machine", []string{"write", "/proc/sys/kernel/domainname", "x"}, false, 99, "open /proc/sys/kernel/domainname: read-only file system\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			spec, _ := inside(t, test.args...)
+			spec, _ := testProgramSpec(t, test.args...)
 			spec.Binds, spec.Tmpfs, spec.ReadOnlyRoot = append(binds, spec.Binds...), []string{"/var/data/tmp"}, test.readOnly
-			out, exit := outputOf(t, spec)
+			out, exit := runOutput(t, spec)
 			assert.Equal(t, test.out, out)
 			assert.Equal(t, test.code, exit.Code)
 		})
@@ -141,7 +141,7 @@ func TestBinds(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(data, "tmp", "new"))
 }
 
-func TestRefused(t *testing.T) {
+func TestStartErrors(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(text, []byte("no program"), 0o755))
 	script := filepath.Join(t.TempDir(), "script")
@@ -185,7 +185,7 @@ func TestRefused(t *testing.T) {
 			`starting "inside" in its box: setting limit 7 to 2, 1: invalid argument`, unix.EINVAL},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			spec, _ := inside(t, "exit", "0")
+			spec, _ := testProgramSpec(t, "exit", "0")
 			test.change(&spec)
 			process, err := Start(spec)
 			assert.Nil(t, process)
@@ -198,12 +198,12 @@ func TestRefused(t *testing.T) {
 	assert.FileExists(t, filepath.Join(full, "file"))
 }
 
-func TestMainWithoutBecome(t *testing.T) {
-	spec, _ := inside(t, "exit", "0")
-	became = false
-	defer func() { became = true }()
+func TestMainWithoutInitChild(t *testing.T) {
+	spec, _ := testProgramSpec(t, "exit", "0")
+	isInitChildCalled = false
+	defer func() { isInitChildCalled = true }()
 	_, err := Start(spec)
-	require.ErrorIs(t, err, errNotBecome)
+	require.ErrorIs(t, err, errInitChildNotCalled)
 }
 
 func TestCapabilities(t *testing.T) {
@@ -214,9 +214,9 @@ func TestCapabilities(t *testing.T) {
 	}
 	network := newNetwork(t)
 	listen := func(capabilities ...string) (string, Exit) {
-		spec, _ := inside(t, "listen", ":443")
+		spec, _ := testProgramSpec(t, "listen", ":443")
 		spec.NetNS, spec.Capabilities = network, capabilities
-		return outputOf(t, spec)
+		return runOutput(t, spec)
 	}
 	out, exit := listen("CHOWN")
 	assert.Contains(t, out, "permission denied")
@@ -237,16 +237,16 @@ func TestCapabilitySets(t *testing.T) {
 		return found
 	}
 	for _, init := range []bool{false, true} {
-		spec, _ := inside(t, "about")
+		spec, _ := testProgramSpec(t, "about")
 		spec.Capabilities, spec.Init = []string{"KILL", "CHECKPOINT_RESTORE"}, init
-		out, _ := outputOf(t, spec)
+		out, _ := runOutput(t, spec)
 		const both = "0000010000000020"
 		assert.Equal(t, []string{"CapInh: " + both, "CapPrm: " + both, "CapEff: " + both, "CapBnd: " + both, "CapAmb: " + both}, sets(out))
 	}
 
-	spec, _ := inside(t, "hang")
+	spec, _ := testProgramSpec(t, "hang")
 	var out strings.Builder
-	_, err := launch(t, spec).Exec(t.Context(), Command{Args: []string{"inside", "about"}, Stdout: &out})
+	_, err := startBox(t, spec).Exec(t.Context(), Command{Args: []string{"inside", "about"}, Stdout: &out})
 	require.NoError(t, err)
 	const none = "0000000000000000"
 	assert.Equal(t, []string{"CapInh: " + none, "CapPrm: " + none, "CapEff: " + none, "CapBnd: " + none, "CapAmb: " + none}, sets(out.String()))
@@ -275,15 +275,15 @@ func TestNetworkNamespace(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, own, link)
 
-	spec, _ := inside(t, "hang")
+	spec, _ := testProgramSpec(t, "hang")
 	spec.NetNS = network
-	process := launch(t, spec)
+	process := startBox(t, spec)
 	joined, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", process.PID()))
 	require.NoError(t, err)
 	assert.Equal(t, link, joined)
 
-	spec, _ = inside(t, "hang")
-	other := launch(t, spec)
+	spec, _ = testProgramSpec(t, "hang")
+	other := startBox(t, spec)
 	joined, err = os.Readlink(fmt.Sprintf("/proc/%d/ns/net", other.PID()))
 	require.NoError(t, err)
 	assert.Equal(t, own, joined, "that of the caller")

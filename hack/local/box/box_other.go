@@ -11,11 +11,11 @@ import (
 
 var errLinuxOnly = errors.New("boxes need Linux, and this is " + runtime.GOOS)
 
-// Become does nothing here.
-func Become() {}
+// InitChild does nothing here.
+func InitChild() {}
 
-// Possible returns an error: boxes need Linux.
-func Possible() error { return errLinuxOnly }
+// CheckSupport returns an error: boxes need Linux.
+func CheckSupport() error { return errLinuxOnly }
 
 // Start fails: boxes need Linux.
 func Start(spec Spec) (*Process, error) {

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepCapabilities drops all capabilities of this thread, and of its command, except the set keep.
+// limitCapabilities drops all capabilities of this thread, and of its command, except the set keep.
 // The remaining capabilities are ambient, so that commands of a uid other than 0 have them, too.
-func keepCapabilities(keep capabilitySet) error {
-	held, err := permitted()
+func limitCapabilities(keep capabilitySet) error {
+	held, err := permittedCapabilities()
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func keepCapabilities(keep capabilitySet) error {
 	return nil
 }
 
-func permitted() (capabilitySet, error) {
+func permittedCapabilities() (capabilitySet, error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {

@@ -18,7 +18,7 @@ const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 // execute replaces this process by the command; the box is furnished or joined. It returns only if
 // it fails.
-func (o order) execute(role string, out *os.File) error {
+func (o childRequest) execute(role string, out *os.File) error {
 	spec := o.Spec
 	for _, limit := range spec.Rlimits {
 		if err := unix.Setrlimit(limit.Resource, &unix.Rlimit{Cur: limit.Soft, Max: limit.Hard}); err != nil {
@@ -49,10 +49,10 @@ func (o order) execute(role string, out *os.File) error {
 	if err != nil {
 		return err
 	}
-	if err := keepCapabilities(keep); err != nil {
+	if err := limitCapabilities(keep); err != nil {
 		return err
 	}
-	path, err := find(spec.Args[0], spec.Env)
+	path, err := findProgram(spec.Args[0], spec.Env)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (o order) execute(role string, out *os.File) error {
 		return fmt.Errorf("unblocking signals: %w", err)
 	}
 	if spec.Init {
-		return supervise(path, spec, out)
+		return runInit(path, spec, out)
 	}
 	if role == roleStart {
 		// The kernel stores this per thread, and this thread may not be the first.
@@ -68,14 +68,14 @@ func (o order) execute(role string, out *os.File) error {
 			return fmt.Errorf("tying the box to its maker: %w", err)
 		}
 	}
-	if err := json.NewEncoder(out).Encode(answer{Ready: true}); err != nil {
+	if err := json.NewEncoder(out).Encode(childResponse{Ready: true}); err != nil {
 		return fmt.Errorf("answering: %w", err)
 	}
-	return explain(path, syscall.Exec(path, spec.Args, spec.Env))
+	return explainExecError(path, syscall.Exec(path, spec.Args, spec.Env))
 }
 
-// find returns the path of a program in the box.
-func find(name string, env []string) (string, error) {
+// findProgram returns the path of a program in the box.
+func findProgram(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}
@@ -94,8 +94,8 @@ func find(name string, env []string) (string, error) {
 	return "", fmt.Errorf("there is no such program in %s: %w", folders, syscall.ENOENT)
 }
 
-// explain distinguishes a missing program from a program that is not static.
-func explain(path string, err error) error {
+// explainExecError distinguishes a missing program from a program that is not static.
+func explainExecError(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

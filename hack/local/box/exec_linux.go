@@ -29,7 +29,7 @@ func (p *Process) exec(ctx context.Context, command Command) (Exit, error) {
 	if err := ctx.Err(); err != nil {
 		return Exit{}, context.Cause(ctx)
 	}
-	todo := order{Terminal: command.Terminal, Spec: Spec{
+	todo := childRequest{Terminal: command.Terminal, Spec: Spec{
 		Root: p.spec.Root, Args: command.Args, Env: command.Env, Dir: command.Dir,
 		Capabilities: p.spec.Capabilities, Rlimits: p.spec.Rlimits,
 	}}
@@ -46,7 +46,7 @@ func (p *Process) exec(ctx context.Context, command Command) (Exit, error) {
 	if err != nil {
 		return Exit{}, err
 	}
-	talk, err := openTalk()
+	talk, err := openChildPipes()
 	if err != nil {
 		files.close()
 		return Exit{}, err
@@ -55,39 +55,39 @@ func (p *Process) exec(ctx context.Context, command Command) (Exit, error) {
 	if err != nil {
 		files.close()
 		talk.close()
-		return Exit{}, p.orEnded(err)
+		return Exit{}, p.replaceIfEnded(err)
 	}
-	files.started()
-	group := &group{leader: child}
+	files.startCopying()
+	group := &processGroup{leader: child}
 	stop := context.AfterFunc(ctx, group.kill)
 	defer stop()
-	if err := talk.agree(todo); err != nil {
+	if err := talk.exchange(todo); err != nil {
 		group.kill()
 		group.wait()
-		files.ended()
+		files.finishCopying()
 		if ctx.Err() != nil {
 			return Exit{}, context.Cause(ctx)
 		}
-		return Exit{}, p.orEnded(err)
+		return Exit{}, p.replaceIfEnded(err)
 	}
 	exit := group.wait()
-	files.ended()
+	files.finishCopying()
 	if ctx.Err() != nil && exit.Signal == syscall.SIGKILL {
 		return Exit{}, context.Cause(ctx)
 	}
 	return exit, nil
 }
 
-// orEnded replaces err with ErrEnded if the box has ended.
-func (p *Process) orEnded(err error) error {
-	if p.child.Signal(syscall.Signal(0)) != nil || zombie(p.child) {
+// replaceIfEnded replaces err with ErrEnded if the box has ended.
+func (p *Process) replaceIfEnded(err error) error {
+	if p.child.Signal(syscall.Signal(0)) != nil || isZombie(p.child) {
 		return ErrEnded
 	}
 	return err
 }
 
-// zombie reports whether a child has ended but is not collected yet.
-func zombie(child *os.Process) bool {
+// isZombie reports whether a child has ended but is not collected yet.
+func isZombie(child *os.Process) bool {
 	ended := false
 	_ = child.WithHandle(func(handle uintptr) {
 		var info unix.Siginfo
@@ -96,18 +96,18 @@ func zombie(child *os.Process) bool {
 	return ended
 }
 
-// group is a process group that can be killed until its leader is collected: afterwards the id may
-// be reused.
-type group struct {
-	leader    *os.Process
-	lock      sync.Mutex
-	collected bool
+// processGroup is a process group that can be killed until its leader is collected: afterwards the
+// id may be reused.
+type processGroup struct {
+	leader      *os.Process
+	lock        sync.Mutex
+	isCollected bool
 }
 
-func (g *group) kill() {
+func (g *processGroup) kill() {
 	g.lock.Lock()
 	defer g.lock.Unlock()
-	if g.collected {
+	if g.isCollected {
 		return
 	}
 	// The leader has no group yet at its start.
@@ -115,7 +115,7 @@ func (g *group) kill() {
 	_ = g.leader.Kill()
 }
 
-func (g *group) wait() Exit {
+func (g *processGroup) wait() Exit {
 	_ = g.leader.WithHandle(func(handle uintptr) {
 		for {
 			var info unix.Siginfo
@@ -126,6 +126,6 @@ func (g *group) wait() Exit {
 	})
 	g.lock.Lock()
 	defer g.lock.Unlock()
-	g.collected = true
-	return wait(g.leader)
+	g.isCollected = true
+	return waitForExit(g.leader)
 }

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervise is process 1 of a box with Init: it runs the command, forwards signals, collects
+// runInit is process 1 of a box with Init: it runs the command, forwards signals, collects
 // orphans and exits as the command does. It returns only if the command cannot start.
-func supervise(path string, spec Spec, out *os.File) error {
+func runInit(path string, spec Spec, out *os.File) error {
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals)
 	// The child is forked from this thread, which has only the wanted capabilities.
@@ -24,9 +24,9 @@ func supervise(path string, spec Spec, out *os.File) error {
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
-		return explain(path, err)
+		return explainExecError(path, err)
 	}
-	if err := json.NewEncoder(out).Encode(answer{Ready: true}); err != nil {
+	if err := json.NewEncoder(out).Encode(childResponse{Ready: true}); err != nil {
 		return fmt.Errorf("answering: %w", err)
 	}
 	// The parent of the box waits for the end of this file, which an exec closes.
@@ -34,7 +34,7 @@ func supervise(path string, spec Spec, out *os.File) error {
 	for received := range signals {
 		switch received {
 		case unix.SIGCHLD:
-			if status, ended := collect(child); ended {
+			if status, ended := collectChildren(child); ended {
 				os.Exit(exitOf(status).Code)
 			}
 		case unix.SIGURG: // from the Go runtime
@@ -47,8 +47,9 @@ func supervise(path string, spec Spec, out *os.File) error {
 	return errors.New("no more signals come")
 }
 
-// collect collects all processes that have ended, and reports whether the command is one of them.
-func collect(child int) (status syscall.WaitStatus, ended bool) {
+// collectChildren collects all processes that have ended, and reports whether the command is one of
+// them.
+func collectChildren(child int) (status syscall.WaitStatus, ended bool) {
 	for {
 		var one syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &one, syscall.WNOHANG, nil)

@@ -31,7 +31,7 @@ func (p *Process) join(files []*os.File) (*os.Process, error) {
 		return nil, fmt.Errorf("opening a pipe: %w", err)
 	}
 	defer reportIn.Close()
-	f := &forker{namespaces: p.namespaces()}
+	f := &forker{namespaces: p.joinFlags()}
 	var failed error
 	ended := p.child.WithHandle(func(handle uintptr) {
 		if failed = f.prepare(files, handle, self, reportOut); failed == nil {
@@ -46,7 +46,7 @@ func (p *Process) join(files []*os.File) (*os.Process, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return f.result(reportIn)
+	return f.collectResult(reportIn)
 }
 
 // joinMounts moves this thread, which is locked, and its command into the mount namespace of the
@@ -62,10 +62,10 @@ func joinMounts() error {
 	return nil
 }
 
-// namespaces are the flags of the box's namespaces to join, except the mount namespace.
-func (p *Process) namespaces() uintptr {
+// joinFlags are the flags of the box's namespaces to join, except the mount namespace.
+func (p *Process) joinFlags() uintptr {
 	flags := uintptr(unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC)
-	if p.ownUser {
+	if p.hasUserNamespace {
 		flags |= unix.CLONE_NEWUSER
 	}
 	if p.spec.NetNS != "" {
@@ -79,7 +79,7 @@ type forker struct {
 	namespaces   uintptr
 	files        [boxFile + 1]uintptr
 	self, report uintptr
-	lifted       []int
+	duplicates   []int
 	empty        *byte
 	args, env    []*byte
 	message      [2]int32
@@ -111,31 +111,31 @@ func (f *forker) prepare(files []*os.File, box uintptr, self, report *os.File) e
 	}
 	f.empty = new(byte)
 	for i, file := range files {
-		if f.files[i], err = f.lift(file.Fd()); err != nil {
+		if f.files[i], err = f.duplicateFile(file.Fd()); err != nil {
 			return err
 		}
 	}
-	if f.files[boxFile], err = f.lift(box); err != nil {
+	if f.files[boxFile], err = f.duplicateFile(box); err != nil {
 		return err
 	}
-	if f.self, err = f.lift(self.Fd()); err != nil {
+	if f.self, err = f.duplicateFile(self.Fd()); err != nil {
 		return err
 	}
-	f.report, err = f.lift(report.Fd())
+	f.report, err = f.duplicateFile(report.Fd())
 	return err
 }
 
-func (f *forker) lift(file uintptr) (uintptr, error) {
+func (f *forker) duplicateFile(file uintptr) (uintptr, error) {
 	lifted, err := unix.FcntlInt(file, unix.F_DUPFD_CLOEXEC, boxFile+1)
 	if err != nil {
 		return 0, fmt.Errorf("passing files: %w", err)
 	}
-	f.lifted = append(f.lifted, lifted)
+	f.duplicates = append(f.duplicates, lifted)
 	return uintptr(lifted), nil
 }
 
 func (f *forker) release() {
-	for _, file := range f.lifted {
+	for _, file := range f.duplicates {
 		_ = unix.Close(file)
 	}
 }
@@ -169,48 +169,48 @@ func (f *forker) forkByHand() (int, syscall.Errno) {
 		return int(child), errno
 	}
 	if _, _, errno = syscall.RawSyscall(unix.SYS_SETNS, f.files[boxFile], f.namespaces, 0); errno != 0 {
-		f.say(stepJoin, int32(errno))
-		f.exit()
+		f.writeReport(stepJoin, int32(errno))
+		f.exitChild()
 	}
 	child, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.CLONE_PARENT|unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if errno != 0 {
-		f.say(stepFork, -int32(errno))
-		f.exit()
+		f.writeReport(stepFork, -int32(errno))
+		f.exitChild()
 	}
 	if child != 0 {
-		f.say(stepFork, int32(child))
-		f.exit()
+		f.writeReport(stepFork, int32(child))
+		f.exitChild()
 	}
 	for i := uintptr(0); i <= boxFile; i++ {
 		if _, _, errno = syscall.RawSyscall(unix.SYS_DUP3, f.files[i], i, 0); errno != 0 {
-			f.say(stepFiles, int32(errno))
-			f.exit()
+			f.writeReport(stepFiles, int32(errno))
+			f.exitChild()
 		}
 	}
 	_, _, errno = syscall.RawSyscall6(unix.SYS_EXECVEAT, f.self, uintptr(unsafe.Pointer(f.empty)),
 		uintptr(unsafe.Pointer(&f.args[0])), uintptr(unsafe.Pointer(&f.env[0])), unix.AT_EMPTY_PATH, 0)
-	f.say(stepExecute, int32(errno))
-	f.exit()
+	f.writeReport(stepExecute, int32(errno))
+	f.exitChild()
 	return 0, 0
 }
 
 //go:norace
 //go:nosplit
-func (f *forker) say(step, value int32) {
+func (f *forker) writeReport(step, value int32) {
 	f.message[0], f.message[1] = step, value
 	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, f.report, uintptr(unsafe.Pointer(&f.message)), unsafe.Sizeof(f.message))
 }
 
 //go:norace
 //go:nosplit
-func (f *forker) exit() {
+func (f *forker) exitChild() {
 	for {
 		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)
 	}
 }
 
-// result collects the first child and returns the second.
-func (f *forker) result(report io.Reader) (*os.Process, error) {
+// collectResult collects the first child and returns the second.
+func (f *forker) collectResult(report io.Reader) (*os.Process, error) {
 	if f.errno != 0 {
 		return nil, fmt.Errorf("forking: %w", f.errno)
 	}

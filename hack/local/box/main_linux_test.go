@@ -22,14 +22,14 @@ const (
 	// envNamespace makes this program run its tests as uid 0 and process 1 of a user namespace.
 	envNamespace = "PERGOLA_BOX_TEST_NAMESPACE"
 	// envProgram is the path of the prebuilt program for boxes.
-	envProgram = "PERGOLA_BOX_TEST_PROGRAM"
-	patience   = 20 * time.Second
+	envProgram  = "PERGOLA_BOX_TEST_PROGRAM"
+	testTimeout = 20 * time.Second
 )
 
 func TestMain(m *testing.M) {
-	Become()
+	InitChild()
 	if spec := os.Getenv(envRunner); spec != "" {
-		runner(spec)
+		runBoxProcess(spec)
 	}
 	if os.Getenv(envNamespace) != "" {
 		if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
@@ -40,13 +40,13 @@ func TestMain(m *testing.M) {
 		}
 	}
 	code := m.Run()
-	if os.Getenv(envProgram) == "" && builtIn != "" {
-		_ = os.RemoveAll(builtIn)
+	if os.Getenv(envProgram) == "" && buildFolder != "" {
+		_ = os.RemoveAll(buildFolder)
 	}
 	os.Exit(code)
 }
 
-func runner(text string) {
+func runBoxProcess(text string) {
 	var spec Spec
 	if err := json.Unmarshal([]byte(text), &spec); err != nil {
 		panic(err)
@@ -60,18 +60,18 @@ func runner(text string) {
 	os.Exit(process.Wait().Code)
 }
 
-var builtIn string
+var buildFolder string
 
-// program returns the path of the static executable of testdata/inside.
-var program = sync.OnceValues(func() (string, error) {
+// buildProgram returns the path of the static executable of testdata/inside.
+var buildProgram = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(envProgram); path != "" {
 		return path, nil
 	}
 	var err error
-	if builtIn, err = os.MkdirTemp("", "box-test-"); err != nil {
+	if buildFolder, err = os.MkdirTemp("", "box-test-"); err != nil {
 		return "", err
 	}
-	path := filepath.Join(builtIn, "inside")
+	path := filepath.Join(buildFolder, "inside")
 	command := exec.Command("go", "build", "-o", path, "main.go")
 	command.Dir = "testdata/inside"
 	// The program has no dependencies, so it needs no module.
@@ -82,13 +82,13 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// inside returns a spec whose command is the program of the tests.
-func inside(t *testing.T, args ...string) (Spec, *strings.Builder) {
+// testProgramSpec returns a spec whose command is the program of the tests.
+func testProgramSpec(t *testing.T, args ...string) (Spec, *strings.Builder) {
 	t.Helper()
-	if err := Possible(); err != nil {
+	if err := CheckSupport(); err != nil {
 		t.Skip(err)
 	}
-	path, err := program()
+	path, err := buildProgram()
 	require.NoError(t, err)
 	out := &strings.Builder{}
 	return Spec{
@@ -113,38 +113,38 @@ func emptyFolder(t *testing.T) string {
 	return folder
 }
 
-// launch starts a box that ends with the test.
-func launch(t *testing.T, spec Spec) *Process {
+// startBox starts a box that ends with the test.
+func startBox(t *testing.T, spec Spec) *Process {
 	t.Helper()
 	process, err := Start(spec)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		process.Kill()
-		within(t, process)
+		awaitExit(t, process)
 	})
 	return process
 }
 
-// within waits for the end of a box, at most patience.
-func within(t *testing.T, process *Process) Exit {
+// awaitExit waits for the end of a box, at most patience.
+func awaitExit(t *testing.T, process *Process) Exit {
 	t.Helper()
 	select {
 	case <-process.Done():
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		require.Fail(t, "the box does not end")
 	}
 	return process.Wait()
 }
 
-// outputOf runs a box to its end and returns its output.
-func outputOf(t *testing.T, spec Spec) (string, Exit) {
+// runOutput runs a box to its end and returns its output.
+func runOutput(t *testing.T, spec Spec) (string, Exit) {
 	t.Helper()
-	exit := within(t, launch(t, spec))
+	exit := awaitExit(t, startBox(t, spec))
 	return fmt.Sprint(spec.Stdout), exit
 }
 
-// alive reports whether a process exists and is not a zombie.
-func alive(pid int) bool {
+// isAlive reports whether a process exists and is not a zombie.
+func isAlive(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
@@ -153,7 +153,7 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-func mountsNow(t *testing.T) string {
+func currentMounts(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
@@ -169,10 +169,10 @@ func TestInUserNamespace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short")
 	}
-	if err := Possible(); err != nil {
+	if err := CheckSupport(); err != nil {
 		t.Skip(err)
 	}
-	path, err := program()
+	path, err := buildProgram()
 	require.NoError(t, err)
 	folder := t.TempDir()
 	command := exec.Command("/proc/self/exe", "-test.v", "-test.timeout=5m")

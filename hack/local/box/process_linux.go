@@ -9,21 +9,21 @@ import (
 
 // Process is the command of a box, and represents the box.
 type Process struct {
-	spec    Spec
-	ownUser bool // the box has its own user namespace
-	child   *os.Process
-	done    chan struct{}
-	exit    Exit // valid once done is closed
+	spec             Spec
+	hasUserNamespace bool // the box has its own user namespace
+	child            *os.Process
+	done             chan struct{}
+	exit             Exit // valid once done is closed
 }
 
-// watch collects the process. No other code of this program may wait for any child.
-func (p *Process) watch(files *streams) {
-	p.exit = wait(p.child)
-	files.ended()
+// awaitEnd collects the process. No other code of this program may wait for any child.
+func (p *Process) awaitEnd(files *streams) {
+	p.exit = waitForExit(p.child)
+	files.finishCopying()
 	close(p.done)
 }
 
-func wait(child *os.Process) Exit {
+func waitForExit(child *os.Process) Exit {
 	state, err := child.Wait()
 	if err != nil {
 		// Other code has collected it, and its exit status is lost.

@@ -12,12 +12,12 @@ import (
 	"syscall"
 )
 
-var errNotBecome = errors.New("main has not called box.Become")
+var errInitChildNotCalled = errors.New("main has not called box.Become")
 
 // Start creates a box and runs its command. It returns nil once the command is executed. The box
 // ends with this process at the latest.
 func Start(spec Spec) (*Process, error) {
-	process, err := start(order{Spec: spec})
+	process, err := start(childRequest{Spec: spec})
 	if err != nil {
 		name := ""
 		if len(spec.Args) > 0 {
@@ -28,9 +28,9 @@ func Start(spec Spec) (*Process, error) {
 	return process, nil
 }
 
-func start(todo order) (*Process, error) {
-	if !became {
-		return nil, errNotBecome
+func start(todo childRequest) (*Process, error) {
+	if !isInitChildCalled {
+		return nil, errInitChildNotCalled
 	}
 	if err := todo.Spec.check(); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func start(todo order) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	talk, err := openTalk()
+	talk, err := openChildPipes()
 	if err != nil {
 		files.close()
 		return nil, err
@@ -55,7 +55,7 @@ func start(todo order) (*Process, error) {
 		attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
-	child, err := forkOnStarter([]string{childName, roleStart}, &os.ProcAttr{
+	child, err := forkOnStarterThread([]string{childName, roleStart}, &os.ProcAttr{
 		Dir:   "/",
 		Env:   childEnv,
 		Files: []*os.File{files.child[0], files.child[1], files.child[2], talk.orderIn, talk.answerOut},
@@ -64,24 +64,24 @@ func start(todo order) (*Process, error) {
 	if err != nil {
 		files.close()
 		talk.close()
-		return nil, fmt.Errorf("making namespaces: %w", plain(err))
+		return nil, fmt.Errorf("making namespaces: %w", withoutPath(err))
 	}
-	files.started()
-	if err := talk.agree(todo); err != nil {
+	files.startCopying()
+	if err := talk.exchange(todo); err != nil {
 		// The child has reported an error and ends by itself, or it does not answer.
 		_ = child.Kill()
 		_, _ = child.Wait()
-		files.ended()
+		files.finishCopying()
 		return nil, err
 	}
-	process := &Process{spec: todo.Spec, ownUser: ownUser, child: child, done: make(chan struct{})}
-	go process.watch(files)
+	process := &Process{spec: todo.Spec, hasUserNamespace: ownUser, child: child, done: make(chan struct{})}
+	go process.awaitEnd(files)
 	return process, nil
 }
 
-// starter is the thread that forks all boxes. The kernel sends the parent-death signal when the
-// *thread* that forked ends, and only this thread lives as long as the process.
-var starter = sync.OnceValue(func() chan<- func() {
+// starterThread is the thread that forks all boxes. The kernel sends the parent-death signal when
+// the *thread* that forked ends, and only this thread lives as long as the process.
+var starterThread = sync.OnceValue(func() chan<- func() {
 	todo := make(chan func())
 	go func() {
 		runtime.LockOSThread()
@@ -92,9 +92,9 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return todo
 })
 
-func forkOnStarter(args []string, attributes *os.ProcAttr) (child *os.Process, err error) {
+func forkOnStarterThread(args []string, attributes *os.ProcAttr) (child *os.Process, err error) {
 	forked := make(chan struct{})
-	starter() <- func() {
+	starterThread() <- func() {
 		defer close(forked)
 		child, err = os.StartProcess("/proc/self/exe", args, attributes)
 	}
@@ -102,8 +102,8 @@ func forkOnStarter(args []string, attributes *os.ProcAttr) (child *os.Process, e
 	return child, err
 }
 
-// plain removes this program's path from an error of executing it: it is never the cause.
-func plain(err error) error {
+// withoutPath removes this program's path from an error of executing it: it is never the cause.
+func withoutPath(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		return errno
@@ -111,11 +111,11 @@ func plain(err error) error {
 	return err
 }
 
-// talk has the pipes for the child's order and answer.
-type talk struct{ orderIn, orderOut, answerIn, answerOut *os.File }
+// childPipes has the pipes for the child's order and answer.
+type childPipes struct{ orderIn, orderOut, answerIn, answerOut *os.File }
 
-func openTalk() (*talk, error) {
-	t := &talk{}
+func openChildPipes() (*childPipes, error) {
+	t := &childPipes{}
 	var err error
 	if t.orderIn, t.orderOut, err = os.Pipe(); err == nil {
 		t.answerIn, t.answerOut, err = os.Pipe()
@@ -127,8 +127,9 @@ func openTalk() (*talk, error) {
 	return t, nil
 }
 
-// agree sends the order and returns when the child executes its command or has reported an error.
-func (t *talk) agree(todo order) error {
+// exchange sends the order and returns when the child executes its command or has reported an
+// error.
+func (t *childPipes) exchange(todo childRequest) error {
 	defer t.close()
 	_ = t.orderIn.Close()
 	_ = t.answerOut.Close()
@@ -141,7 +142,7 @@ func (t *talk) agree(todo order) error {
 	}
 	ready := false
 	for decoder := json.NewDecoder(strings.NewReader(string(said))); decoder.More(); {
-		var one answer
+		var one childResponse
 		if err := decoder.Decode(&one); err != nil {
 			return fmt.Errorf("reading the answer: %w", err)
 		}
@@ -156,7 +157,7 @@ func (t *talk) agree(todo order) error {
 	return nil
 }
 
-func (t *talk) close() {
+func (t *childPipes) close() {
 	for _, file := range []*os.File{t.orderIn, t.orderOut, t.answerIn, t.answerOut} {
 		_ = file.Close() // nil and closed files are fine
 	}

@@ -16,12 +16,12 @@ const drainTime = 2 * time.Second
 
 // streams are the standard files of a process and the goroutines that copy them.
 type streams struct {
-	child   [3]*os.File
-	opened  []*os.File // part of child, to be closed once the process has them
-	input   *os.File
-	outputs []*os.File
-	copiers []func()
-	copying sync.WaitGroup
+	child        [3]*os.File
+	filesToClose []*os.File // part of child, to be closed once the process has them
+	input        *os.File
+	outputs      []*os.File
+	copyFuncs    []func()
+	copying      sync.WaitGroup
 }
 
 func openStreams(stdin io.Reader, stdout, stderr io.Writer) (*streams, error) {
@@ -35,31 +35,31 @@ func openStreams(stdin io.Reader, stdout, stderr io.Writer) (*streams, error) {
 }
 
 func (s *streams) open(stdin io.Reader, stdout, stderr io.Writer) (err error) {
-	if s.child[0], err = s.reads(stdin); err != nil {
+	if s.child[0], err = s.openInput(stdin); err != nil {
 		return err
 	}
-	if s.child[1], err = s.writes(stdout); err != nil {
+	if s.child[1], err = s.openOutput(stdout); err != nil {
 		return err
 	}
-	if same(stdout, stderr) {
+	if isSameWriter(stdout, stderr) {
 		s.child[2] = s.child[1]
 		return nil
 	}
-	s.child[2], err = s.writes(stderr)
+	s.child[2], err = s.openOutput(stderr)
 	return err
 }
 
-// same reports whether both are the same Writer, so that their lines stay in order.
-func same(a, b io.Writer) (equal bool) {
+// isSameWriter reports whether both are the same Writer, so that their lines stay in order.
+func isSameWriter(a, b io.Writer) (equal bool) {
 	// A Writer's type need not be comparable.
 	defer func() { _ = recover() }()
 	return a != nil && a == b
 }
 
-func (s *streams) reads(from io.Reader) (*os.File, error) {
+func (s *streams) openInput(from io.Reader) (*os.File, error) {
 	switch from := from.(type) {
 	case nil:
-		return s.null(os.O_RDONLY)
+		return s.openNull(os.O_RDONLY)
 	case *os.File:
 		return from, nil
 	}
@@ -69,19 +69,19 @@ func (s *streams) reads(from io.Reader) (*os.File, error) {
 	}
 	s.input = ours
 	// Nothing waits for this goroutine: it may block in Read forever.
-	s.copiers = append(s.copiers, func() {
+	s.copyFuncs = append(s.copyFuncs, func() {
 		go func() {
 			_, _ = io.Copy(ours, from)
 			_ = ours.Close()
 		}()
 	})
-	return s.opened[len(s.opened)-1], nil
+	return s.filesToClose[len(s.filesToClose)-1], nil
 }
 
-func (s *streams) writes(to io.Writer) (*os.File, error) {
+func (s *streams) openOutput(to io.Writer) (*os.File, error) {
 	switch to := to.(type) {
 	case nil:
-		return s.null(os.O_WRONLY)
+		return s.openNull(os.O_WRONLY)
 	case *os.File:
 		return to, nil
 	}
@@ -90,16 +90,16 @@ func (s *streams) writes(to io.Writer) (*os.File, error) {
 		return nil, err
 	}
 	s.outputs = append(s.outputs, ours)
-	s.copiers = append(s.copiers, func() {
-		s.copying.Go(func() { _, _ = io.Copy(patient{to}, ours) })
+	s.copyFuncs = append(s.copyFuncs, func() {
+		s.copying.Go(func() { _, _ = io.Copy(errorIgnoringWriter{to}, ours) })
 	})
-	return s.opened[len(s.opened)-1], nil
+	return s.filesToClose[len(s.filesToClose)-1], nil
 }
 
-func (s *streams) null(flag int) (*os.File, error) {
+func (s *streams) openNull(flag int) (*os.File, error) {
 	file, err := os.OpenFile(os.DevNull, flag, 0)
 	if err == nil {
-		s.opened = append(s.opened, file)
+		s.filesToClose = append(s.filesToClose, file)
 	}
 	return file, err
 }
@@ -110,21 +110,21 @@ func (s *streams) pipe(sides func(read, write *os.File) (ours, theirs *os.File))
 		return nil, err
 	}
 	ours, theirs := sides(read, write)
-	s.opened = append(s.opened, theirs)
+	s.filesToClose = append(s.filesToClose, theirs)
 	// Go's own pipes are non-blocking, which other programs do not expect.
 	return ours, unix.SetNonblock(int(theirs.Fd()), false)
 }
 
-// started must be called when the process has its files.
-func (s *streams) started() {
+// startCopying must be called when the process has its files.
+func (s *streams) startCopying() {
 	s.closeOpened()
-	for _, start := range s.copiers {
+	for _, start := range s.copyFuncs {
 		start()
 	}
 }
 
-// ended must be called when the process has ended. It returns when all output is copied.
-func (s *streams) ended() {
+// finishCopying must be called when the process has ended. It returns when all output is copied.
+func (s *streams) finishCopying() {
 	if s.input != nil {
 		_ = s.input.Close()
 	}
@@ -144,10 +144,10 @@ func (s *streams) close() {
 }
 
 func (s *streams) closeOpened() {
-	for _, file := range s.opened {
+	for _, file := range s.filesToClose {
 		_ = file.Close()
 	}
-	s.opened = nil
+	s.filesToClose = nil
 }
 
 func (s *streams) closeOutputs() {
@@ -156,10 +156,10 @@ func (s *streams) closeOutputs() {
 	}
 }
 
-// patient ignores write errors: a full disk must not end the process that logs to it.
-type patient struct{ to io.Writer }
+// errorIgnoringWriter ignores write errors: a full disk must not end the process that logs to it.
+type errorIgnoringWriter struct{ to io.Writer }
 
-func (p patient) Write(data []byte) (int, error) {
+func (p errorIgnoringWriter) Write(data []byte) (int, error) {
 	_, _ = p.to.Write(data)
 	return len(data), nil
 }

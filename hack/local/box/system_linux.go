@@ -17,8 +17,8 @@ var (
 	deviceLinks = map[string]string{
 		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
 	}
-	// settings are files of the machine that uid 0 could change without any capability.
-	settings = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+	// protectedPaths are files of the machine that uid 0 could change without any capability.
+	protectedPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 )
 
 // systemMounts returns the mounts that every box has.
@@ -36,7 +36,7 @@ func systemMounts() ([]mount, error) {
 			return nil, fmt.Errorf("device %s: %w", path, err)
 		}
 		mounts = append(mounts, mount{path, func(target string) error {
-			if err := put(tree, folder, target); err != nil {
+			if err := mountTree(tree, folder, target); err != nil {
 				return fmt.Errorf("device %s: %w", target, err)
 			}
 			return nil
@@ -53,14 +53,14 @@ func systemMounts() ([]mount, error) {
 	mounts = append(mounts, mount{"/dev/shm", func(target string) error {
 		return mountTmpfs(target, "mode=1777,size=64m", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC)
 	}})
-	for _, path := range settings {
-		mounts = append(mounts, mount{path, protect})
+	for _, path := range protectedPaths {
+		mounts = append(mounts, mount{path, remountReadOnly})
 	}
 	return mounts, nil
 }
 
-// protect makes an existing path of the box read-only.
-func protect(path string) error {
+// remountReadOnly makes an existing path of the box read-only.
+func remountReadOnly(path string) error {
 	tree, folder, err := openTree(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -71,7 +71,7 @@ func protect(path string) error {
 	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 		return fmt.Errorf("protecting %s: %w", path, err)
 	}
-	if err := put(tree, folder, path); err != nil {
+	if err := mountTree(tree, folder, path); err != nil {
 		return fmt.Errorf("protecting %s: %w", path, err)
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-func manager(t *testing.T) *Manager {
+func newTestManager(t *testing.T) *Manager {
 	t.Helper()
 	dir, err := statedir.Open(filepath.Join(t.TempDir(), "state"))
 	require.NoError(t, err)
@@ -40,10 +40,10 @@ func TestParseParts(t *testing.T) {
 	assert.ErrorContains(t, err, `unknown part "kubelet"`)
 }
 
-func TestDecide(t *testing.T) {
-	m := manager(t)
+func TestAssignResources(t *testing.T) {
+	m := newTestManager(t)
 	options := Options{Clusters: []string{"runtime", "virtual"}, Nodeless: []string{"virtual"}, Nodes: 3}
-	first, err := m.decide(options)
+	first, err := m.assignResources(options)
 	require.NoError(t, err)
 	assert.Equal(t, AllParts(), first.Cluster("runtime").Parts)
 	assert.Equal(t, 3, first.Cluster("runtime").Nodes)
@@ -56,24 +56,24 @@ func TestDecide(t *testing.T) {
 		seen[port] = true
 	}
 
-	again, err := m.decide(options)
+	again, err := m.assignResources(options)
 	require.NoError(t, err)
 	assert.Equal(t, first, again, "what was decided stays")
 
 	listener, err := net.Listen("tcp", first.Cluster("runtime").Server()[len("https://"):])
 	require.NoError(t, err)
 	defer listener.Close()
-	moved, err := m.decide(Options{Clusters: []string{"runtime"}})
+	moved, err := m.assignResources(Options{Clusters: []string{"runtime"}})
 	require.NoError(t, err)
 	assert.NotEqual(t, first.Cluster("runtime").Port, moved.Cluster("runtime").Port, "a port that somebody else took meanwhile")
 	assert.Equal(t, first.Cluster("virtual"), moved.Cluster("virtual"), "clusters that are not named stay")
 }
 
 func TestRetryPorts(t *testing.T) {
-	m := manager(t)
+	m := newTestManager(t)
 	state := &statedir.State{Version: 1}
 	c := state.Add("one")
-	inUse := &DiedError{Cluster: "one", Part: PartAPIServer, Tail: []string{"listen tcp 127.0.0.1:1: bind: address already in use"}}
+	inUse := &PartEndedError{Cluster: "one", Part: PartAPIServer, Tail: []string{"listen tcp 127.0.0.1:1: bind: address already in use"}}
 	tried := map[int]bool{}
 	err := m.retryPorts(state, []*int{&c.Port}, func() error {
 		tried[c.Port] = true
@@ -92,35 +92,35 @@ func TestRetryPorts(t *testing.T) {
 	assert.Equal(t, other, m.retryPorts(state, nil, func() error { return other }))
 }
 
-// TestWaitNamesTheDead starts a process that dies during a wait.
-func TestWaitNamesTheDead(t *testing.T) {
-	m := manager(t)
+// TestWaitForReportsEndedPart starts a process that dies during a wait.
+func TestWaitForReportsEndedPart(t *testing.T) {
+	m := newTestManager(t)
 	spec := process.Spec{Binary: "/bin/sh", Args: []string{"-c", "echo cannot open database; exit 1"}, Log: m.Dir.Log("one", "etcd")}
-	require.NoError(t, m.ensure(t.Context(), "one", "etcd", spec))
-	err := m.wait(t.Context(), "a miracle", []running{{cluster: "one", part: "etcd"}}, func(context.Context) error { return errors.New("not yet") })
-	var died *DiedError
+	require.NoError(t, m.ensureRunning(t.Context(), "one", "etcd", spec))
+	err := m.waitFor(t.Context(), "a miracle", []watchedPart{{cluster: "one", part: "etcd"}}, func(context.Context) error { return errors.New("not yet") })
+	var died *PartEndedError
 	require.ErrorAs(t, err, &died)
 	assert.Equal(t, []string{"cannot open database"}, died.Tail)
 	assert.Contains(t, err.Error(), "one/etcd has ended unexpectedly")
 	assert.Contains(t, err.Error(), "cannot open database")
 }
 
-func TestWaitSaysWhatIsMissing(t *testing.T) {
-	m := manager(t)
+func TestWaitForReportsLastError(t *testing.T) {
+	m := newTestManager(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	err := m.wait(ctx, "nodes", nil, func(context.Context) error {
+	err := m.waitFor(ctx, "nodes", nil, func(context.Context) error {
 		cancel(errors.New("not ready after 3m"))
 		return errors.New("node one-0 is not ready")
 	})
 	assert.EqualError(t, err, "waiting for nodes: not ready after 3m (last: node one-0 is not ready)")
 }
 
-// TestAfterReboot checks that processes of an earlier boot do not count as crashed.
-func TestAfterReboot(t *testing.T) {
-	m := manager(t)
+// TestStatusAfterReboot checks that processes of an earlier boot do not count as crashed.
+func TestStatusAfterReboot(t *testing.T) {
+	m := newTestManager(t)
 	state := &statedir.State{Version: 1}
 	c := state.Add("one")
-	c.Parts, c.Wanted = []string{PartAPIServer}, true
+	c.Parts, c.ShouldRun = []string{PartAPIServer}, true
 	require.NoError(t, m.Dir.Save(state))
 	for name, test := range map[string]struct{ born, state string }{
 		"this boot":    {"", Crashed},
@@ -130,7 +130,7 @@ func TestAfterReboot(t *testing.T) {
 			spec := process.Spec{Binary: "/bin/sh", Args: []string{"-c", "exit"}, Log: m.Dir.Log("one", PartAPIServer)}
 			record, err := process.Start(spec, m.Dir.Record("one", PartAPIServer))
 			require.NoError(t, err)
-			require.Eventually(t, func() bool { return !record.Alive() }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return !record.IsAlive() }, 5*time.Second, time.Millisecond)
 			if test.born != "" {
 				text := `{"pid":1,"born":"` + test.born + `","digest":"x","command":"kube-apiserver"}`
 				require.NoError(t, os.WriteFile(m.Dir.Record("one", PartAPIServer), []byte(text), 0o600))
@@ -138,33 +138,33 @@ func TestAfterReboot(t *testing.T) {
 			status, err := m.Status(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, test.state, status.Clusters[0].State)
-			assert.False(t, status.Healthy())
+			assert.False(t, status.IsHealthy())
 			require.NoError(t, m.Down(t.Context()))
 			assert.NoFileExists(t, m.Dir.Record("one", PartAPIServer))
-			state.Clusters[0].Wanted = true
+			state.Clusters[0].ShouldRun = true
 			require.NoError(t, m.Dir.Save(state))
 		})
 	}
 }
 
 func TestKubeconfigs(t *testing.T) {
-	m := manager(t)
+	m := newTestManager(t)
 	state := &statedir.State{}
 	one, two := state.Add("one"), state.Add("two")
 	one.Port, two.Port = 1001, 1002
 	for _, c := range state.Clusters {
-		renewed, err := m.credentials(c, time.Now())
+		renewed, err := m.ensureCredentials(c, time.Now())
 		require.NoError(t, err)
 		assert.True(t, renewed)
-		renewed, err = m.credentials(c, time.Now())
+		renewed, err = m.ensureCredentials(c, time.Now())
 		require.NoError(t, err)
 		assert.False(t, renewed)
-		renewed, err = m.credentials(c, time.Now().Add(360*24*time.Hour))
+		renewed, err = m.ensureCredentials(c, time.Now().Add(360*24*time.Hour))
 		require.NoError(t, err)
 		assert.True(t, renewed, "certificates are renewed before they expire")
 	}
 	state.Living, state.ProxyPort = true, 1003
-	require.NoError(t, m.prepare(nil, state))
+	require.NoError(t, m.setInputs(nil, state))
 	require.NoError(t, m.writeMerged(state))
 	for file, want := range map[string][]string{
 		m.Dir.Kubeconfig("one"):  {"current-context: pergola-one", "https://127.0.0.1:1001"},

@@ -12,19 +12,19 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-const admin = "admin"
+const adminName = "admin"
 
-func loopback() []string { return []string{"127.0.0.1", "localhost"} }
+func loopbackHosts() []string { return []string{"127.0.0.1", "localhost"} }
 
-// sharedCredentials creates etcd's keys and reports whether any is new.
-func (m *Manager) sharedCredentials(now time.Time) (renewed bool, err error) {
-	folder := &pki.Folder{Path: m.Dir.PKI(shared), Now: now}
+// ensureSharedCredentials creates etcd's keys and reports whether any is new.
+func (m *Manager) ensureSharedCredentials(now time.Time) (renewed bool, err error) {
+	folder := &pki.Folder{Path: m.Dir.PKI(sharedName), Now: now}
 	ca, err := folder.Authority("ca")
 	if err != nil {
 		return false, err
 	}
 	for _, leaf := range []pki.Leaf{
-		{Name: PartEtcd, User: PartEtcd, Hosts: loopback(), Both: true},
+		{Name: PartEtcd, User: PartEtcd, Hosts: loopbackHosts(), ClientAuth: true},
 		{Name: PartAPIServer, User: PartAPIServer},
 	} {
 		if err := folder.Issue(ca, leaf); err != nil {
@@ -34,8 +34,9 @@ func (m *Manager) sharedCredentials(now time.Time) (renewed bool, err error) {
 	return len(folder.Renewed) > 0, nil
 }
 
-// credentials creates the keys and kubeconfigs of one cluster and reports whether any key is new.
-func (m *Manager) credentials(c *statedir.Cluster, now time.Time) (renewed bool, err error) {
+// ensureCredentials creates the keys and kubeconfigs of one cluster and reports whether any key is
+// new.
+func (m *Manager) ensureCredentials(c *statedir.Cluster, now time.Time) (renewed bool, err error) {
 	folder := &pki.Folder{Path: m.Dir.PKI(c.Name), Now: now}
 	ca, err := folder.Authority("ca")
 	if err != nil {
@@ -45,18 +46,18 @@ func (m *Manager) credentials(c *statedir.Cluster, now time.Time) (renewed bool,
 	if err != nil {
 		return false, err
 	}
-	hosts := append(loopback(), "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
+	hosts := append(loopbackHosts(), "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 	if c.Kubelets > 0 { // pods use the Service address, too
 		hosts = append(hosts, c.ServiceIP(1))
 	}
 	for _, leaf := range append([]pki.Leaf{
 		{Name: PartAPIServer, User: PartAPIServer, Hosts: hosts},
-		{Name: admin, User: "pergola-local-admin", Groups: []string{"system:masters"}},
+		{Name: adminName, User: "pergola-local-admin", Groups: []string{"system:masters"}},
 		{Name: PartControllerManager, User: "system:kube-controller-manager"},
 		{Name: PartScheduler, User: "system:kube-scheduler"},
 		{Name: PartKwok, User: kwokUser},
 		{Name: PartStages, User: stagesUser},
-	}, livingLeaves(c)...) {
+	}, livingCertificates(c)...) {
 		if err := folder.Issue(ca, leaf); err != nil {
 			return false, err
 		}
@@ -88,7 +89,7 @@ func (m *Manager) adminEntry(c *statedir.Cluster) kubeconfig.Entry {
 	folder := pki.Folder{Path: m.Dir.PKI(c.Name)}
 	return kubeconfig.Entry{
 		Name: "pergola-" + c.Name, Server: c.Server(),
-		CA: folder.Cert("ca"), Cert: folder.Cert(admin), Key: folder.Key(admin), Proxy: m.proxy,
+		CA: folder.Cert("ca"), Cert: folder.Cert(adminName), Key: folder.Key(adminName), Proxy: m.proxy,
 	}
 }
 
@@ -129,7 +130,7 @@ func (m *Manager) Client(c *statedir.Cluster) (*restclient.Client, error) {
 }
 
 func (m *Manager) etcdClient(state *statedir.State) (*restclient.Client, error) {
-	folder := pki.Folder{Path: m.Dir.PKI(shared)}
+	folder := pki.Folder{Path: m.Dir.PKI(sharedName)}
 	return restclient.New(fmt.Sprintf("https://127.0.0.1:%d", state.EtcdPort), restclient.Files{
 		CA: folder.Cert("ca"), Cert: folder.Cert(PartAPIServer), Key: folder.Key(PartAPIServer),
 	})

@@ -14,9 +14,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// grace is how long a part may take to end before it is killed. It is short because the data is
+// stopGrace is how long a part may take to end before it is killed. It is short because the data is
 // disposable.
-func grace(part string) time.Duration {
+func stopGrace(part string) time.Duration {
 	if _, kubelet := kubeletNumber(part); kubelet {
 		return 20 * time.Second // its pods get 10 s
 	}
@@ -33,7 +33,7 @@ func (m *Manager) Down(ctx context.Context) error {
 		return err
 	}
 	for _, c := range state.Clusters {
-		c.Wanted = false
+		c.ShouldRun = false
 	}
 	if err := m.stopAll(ctx, state); err != nil {
 		return err
@@ -49,51 +49,51 @@ func (m *Manager) stopAll(ctx context.Context, state *statedir.State) error {
 		return err
 	}
 	// These start processes themselves; once they have ended, the list of processes is final.
-	var keepers []running
+	var keepers []watchedPart
 	for _, name := range names {
-		keepers = append(keepers, running{cluster: name, part: PartStages})
+		keepers = append(keepers, watchedPart{cluster: name, part: PartStages})
 	}
 	if err := m.stopGroup(ctx, keepers); err != nil {
 		return err
 	}
-	var clients, servers, last []running
+	var clients, servers, last []watchedPart
 	for _, name := range names {
-		parts, err := m.recorded(name)
+		parts, err := m.recordedParts(name)
 		if err != nil {
 			return err
 		}
 		for _, part := range parts {
 			switch {
-			case name == shared:
-				last = append(last, running{cluster: name, part: part})
+			case name == sharedName:
+				last = append(last, watchedPart{cluster: name, part: part})
 			case part == PartAPIServer:
-				servers = append(servers, running{cluster: name, part: part})
+				servers = append(servers, watchedPart{cluster: name, part: part})
 			default:
-				clients = append(clients, running{cluster: name, part: part})
+				clients = append(clients, watchedPart{cluster: name, part: part})
 			}
 		}
 	}
-	_, etcdRuns, err := m.alive(shared, PartEtcd)
+	_, etcdRuns, err := m.readProcess(sharedName, PartEtcd)
 	if err != nil {
 		return err
 	}
 	for i := range servers {
-		servers[i].hopeless = !etcdRuns
+		servers[i].ignoresSIGTERM = !etcdRuns
 	}
 	var failures []error
-	for _, group := range [][]running{clients, servers, last} {
+	for _, group := range [][]watchedPart{clients, servers, last} {
 		failures = append(failures, m.stopGroup(ctx, group))
 	}
 	return errors.Join(failures...)
 }
 
-func (m *Manager) stopGroup(ctx context.Context, parts []running) error {
+func (m *Manager) stopGroup(ctx context.Context, parts []watchedPart) error {
 	failures := make([]error, len(parts))
 	var group sync.WaitGroup
 	for i, p := range parts {
 		group.Go(func() {
-			patience := grace(p.part)
-			if p.hopeless {
+			patience := stopGrace(p.part)
+			if p.ignoresSIGTERM {
 				patience = 0
 			}
 			if err := process.Stop(ctx, m.Dir.Record(p.cluster, p.part), patience); err != nil {
@@ -108,7 +108,7 @@ func (m *Manager) stopGroup(ctx context.Context, parts []running) error {
 // recordedClusters lists the clusters that have process records, including clusters missing from
 // the state.
 func (m *Manager) recordedClusters(state *statedir.State) ([]string, error) {
-	names := []string{shared}
+	names := []string{sharedName}
 	for _, c := range state.Clusters {
 		names = append(names, c.Name)
 	}

@@ -31,7 +31,7 @@ func (m *Manager) playVirtualGarden(ctx context.Context, state *statedir.State, 
 		return err
 	}
 	const namespace, secret = "garden", "gardener-internal"
-	for _, p := range []placed{
+	for _, p := range []pathObject{
 		{"/api/v1/namespaces/" + namespace, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": namespace}}},
 		{"/api/v1/namespaces/" + namespace + "/secrets/" + secret, object{
 			"apiVersion": "v1", "kind": "Secret", "metadata": object{"name": secret, "namespace": namespace}, "stringData": object{"kubeconfig": string(kubeconfig)},

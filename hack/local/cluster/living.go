@@ -60,8 +60,8 @@ func kubeletNumber(part string) (int, bool) {
 // kubeletNode returns the name of the n-th living Node.
 func kubeletNode(c *statedir.Cluster, n int) string { return fmt.Sprintf("%s-living-%d", c.Name, n) }
 
-// Runs reports whether a node runs pods for real.
-func Runs(c *statedir.Cluster, node string) bool {
+// IsLivingNode reports whether a node runs pods for real.
+func IsLivingNode(c *statedir.Cluster, node string) bool {
 	for n := range c.Kubelets {
 		if node == kubeletNode(c, n) {
 			return true
@@ -70,14 +70,14 @@ func Runs(c *statedir.Cluster, node string) bool {
 	return false
 }
 
-// livingLeaves returns the additional certificates of clusters with living pods.
-func livingLeaves(c *statedir.Cluster) []pki.Leaf {
+// livingCertificates returns the additional certificates of clusters with living pods.
+func livingCertificates(c *statedir.Cluster) []pki.Leaf {
 	if c.Kubelets == 0 {
 		return nil
 	}
 	out := []pki.Leaf{{Name: PartAddons, User: addonsUser}, {Name: kubeletClient, User: kubeletClient}}
 	for n := range c.Kubelets {
-		out = append(out, pki.Leaf{Name: kubeletPart(n), User: "system:node:" + kubeletNode(c, n), Groups: []string{"system:nodes"}, Hosts: []string{c.KubeletIP(n)}, Both: true})
+		out = append(out, pki.Leaf{Name: kubeletPart(n), User: "system:node:" + kubeletNode(c, n), Groups: []string{"system:nodes"}, Hosts: []string{c.KubeletIP(n)}, ClientAuth: true})
 	}
 	return out
 }
@@ -86,10 +86,10 @@ func livingLeaves(c *statedir.Cluster) []pki.Leaf {
 func (m *Manager) executables() map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{binaries.APIServer, binaries.ControllerManager, binaries.Scheduler, binaries.Etcd} {
-		out[name] = m.paths[name]
+		out[name] = m.executablePaths[name]
 	}
-	if _, err := os.Stat(m.Pergola); err == nil {
-		out["pergola"] = m.Pergola
+	if _, err := os.Stat(m.PergolaExecutable); err == nil {
+		out["pergola"] = m.PergolaExecutable
 	}
 	maps.Copy(out, m.images)
 	return out
@@ -138,11 +138,11 @@ func (m *Manager) kubeletArgs(c *statedir.Cluster, n int) []string {
 }
 
 // livingFoundation returns the objects that must exist before the parts of a living cluster start.
-func livingFoundation(c *statedir.Cluster) []placed {
+func livingFoundation(c *statedir.Cluster) []pathObject {
 	if c.Kubelets == 0 {
 		return nil
 	}
-	return []placed{
+	return []pathObject{
 		clusterRoleBinding("pergola-local:kubelet-client", "system:kubelet-api-admin", kubeletClient),
 		clusterRole(addonsUser, addonsRules()), clusterRoleBinding(addonsUser, addonsUser, addonsUser),
 		// A fixed name for the DNS address; the server is not a pod.
@@ -155,13 +155,13 @@ func livingFoundation(c *statedir.Cluster) []placed {
 	}
 }
 
-// living returns an error until living pods can be created.
-func (m *Manager) living(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
+// checkLivingNodes returns an error until living pods can be created.
+func (m *Manager) checkLivingNodes(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
 	if c.Kubelets == 0 {
 		return nil
 	}
 	for n := range c.Kubelets {
-		if err := nodeReady(ctx, client, kubeletNode(c, n), livingTaint, false); err != nil {
+		if err := checkNodeReady(ctx, client, kubeletNode(c, n), livingTaint, false); err != nil {
 			return err
 		}
 	}
@@ -170,12 +170,12 @@ func (m *Manager) living(ctx context.Context, client *restclient.Client, c *stat
 	if err := client.Get(ctx, binding, nil); err != nil {
 		return fmt.Errorf("pods are not sent to living nodes yet: %w", err)
 	}
-	return m.sent(ctx, client)
+	return m.checkPodRouting(ctx, client)
 }
 
-// sent returns an error until the API server sends pods to living nodes: it loads a policy a little
-// after storing it. The pod is a dry run.
-func (m *Manager) sent(ctx context.Context, client *restclient.Client) error {
+// checkPodRouting returns an error until the API server sends pods to living nodes: it loads a
+// policy a little after storing it. The pod is a dry run.
+func (m *Manager) checkPodRouting(ctx context.Context, client *restclient.Client) error {
 	// This namespace has no other pods and no restrictions.
 	const path = "/api/v1/namespaces/kube-node-lease/pods?dryRun=All"
 	var pod struct {
@@ -204,7 +204,7 @@ func (m *Manager) sent(ctx context.Context, client *restclient.Client) error {
 
 // livingSpec completes the spec of a part that only clusters with living pods have.
 func (m *Manager) livingSpec(c *statedir.Cluster, part string, spec process.Spec) process.Spec {
-	spec.Binary = m.paths[binaries.Node]
+	spec.Binary = m.executablePaths[binaries.Node]
 	if n, kubelet := kubeletNumber(part); kubelet {
 		spec.Args = m.kubeletArgs(c, n)
 	} else {

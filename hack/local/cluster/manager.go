@@ -18,18 +18,18 @@ import (
 type Manager struct {
 	Dir    statedir.Dir
 	Source binaries.Source
-	// Self is the executable that has the command keep-stages.
-	Self string
-	// Pergola is the executable that pods of Pergola's image run. It need not exist.
-	Pergola string
+	// LocalExecutable is the executable that has the command keep-stages.
+	LocalExecutable string
+	// PergolaExecutable is the executable that pods of Pergola's image run. It need not exist.
+	PergolaExecutable string
 	// Out takes progress messages for people.
 	Out io.Writer
 	// Now is the clock for the validity of certificates.
 	Now func() time.Time
 
-	paths    binaries.Paths
-	etcdPort int
-	clusters []*statedir.Cluster
+	executablePaths binaries.Paths
+	etcdPort        int
+	clusters        []*statedir.Cluster
 	// proxy goes into people's kubeconfigs: other servers, such as a Shoot's API server, are behind
 	// it.
 	proxy  string
@@ -40,35 +40,35 @@ type Manager struct {
 	mutex sync.Mutex // guards Out, and the ports in the state during parallel starts
 }
 
-func (m *Manager) say(format string, args ...any) {
+func (m *Manager) printLine(format string, args ...any) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	fmt.Fprintf(m.Out, format+"\n", args...)
 }
 
-// prepare sets the fields that the parts depend on.
-func (m *Manager) prepare(paths binaries.Paths, state *statedir.State) error {
+// setInputs sets the fields that the parts depend on.
+func (m *Manager) setInputs(paths binaries.Paths, state *statedir.State) error {
 	all, err := stages.Load()
 	if err != nil {
 		return err
 	}
-	builtin, others := stages.Split(stages.Played(all, state.Living))
+	builtin, others := stages.SplitBuiltin(stages.ForPodMode(all, state.Living))
 	if m.builtinStages, err = stages.Encode(builtin); err != nil {
 		return err
 	}
 	if m.otherStages, err = stages.Encode(others); err != nil {
 		return err
 	}
-	m.paths, m.etcdPort, m.clusters, m.images = paths, state.EtcdPort, state.Clusters, state.Images
-	m.proxy = state.Proxy()
+	m.executablePaths, m.etcdPort, m.clusters, m.images = paths, state.EtcdPort, state.Clusters, state.Images
+	m.proxy = state.ProxyURL()
 	return nil
 }
 
-// Prepare builds the executables that clusters need, so that Up finds them.
-func (m *Manager) Prepare(ctx context.Context, options Options) error {
+// BuildExecutables builds the executables that clusters need, so that Up finds them.
+func (m *Manager) BuildExecutables(ctx context.Context, options Options) error {
 	var needed []string
 	for _, name := range options.Clusters {
-		parts := options.parts(name)
+		parts := options.clusterParts(name)
 		if options.Kubelets > 0 {
 			parts = append(parts, PartAddons)
 		}
@@ -78,8 +78,8 @@ func (m *Manager) Prepare(ctx context.Context, options Options) error {
 	return err
 }
 
-// DiedError reports that a part ended although it should run.
-type DiedError struct {
+// PartEndedError reports that a part ended although it should run.
+type PartEndedError struct {
 	Cluster, Part string
 	// Log is the part's log and Tail its last lines.
 	Log  string
@@ -87,7 +87,7 @@ type DiedError struct {
 }
 
 // Error implements error; its text ends with the end of the log.
-func (e *DiedError) Error() string {
+func (e *PartEndedError) Error() string {
 	text := fmt.Sprintf("%s/%s has ended unexpectedly; the end of %s:", e.Cluster, e.Part, e.Log)
 	if len(e.Tail) == 0 {
 		return text + " it is empty"
@@ -100,21 +100,21 @@ func (e *DiedError) Error() string {
 
 const tailLines = 15
 
-func (m *Manager) died(cluster, part string) *DiedError {
+func (m *Manager) newPartEndedError(cluster, part string) *PartEndedError {
 	log := m.Dir.Log(cluster, part)
-	return &DiedError{Cluster: cluster, Part: part, Log: log, Tail: process.Tail(log, tailLines)}
+	return &PartEndedError{Cluster: cluster, Part: part, Log: log, Tail: process.ReadTail(log, tailLines)}
 }
 
-func (m *Manager) alive(cluster, part string) (*process.Record, bool, error) {
+func (m *Manager) readProcess(cluster, part string) (*process.Record, bool, error) {
 	record, err := process.ReadRecord(m.Dir.Record(cluster, part))
 	if err != nil {
 		return nil, false, err
 	}
-	return record, record.Alive(), nil
+	return record, record.IsAlive(), nil
 }
 
-// recorded lists the parts of a cluster that have a process record, dead or alive.
-func (m *Manager) recorded(cluster string) ([]string, error) {
+// recordedParts lists the parts of a cluster that have a process record, dead or alive.
+func (m *Manager) recordedParts(cluster string) ([]string, error) {
 	files, err := filepath.Glob(m.Dir.Record(cluster, "*"))
 	if err != nil {
 		return nil, fmt.Errorf("listing processes of %s: %w", cluster, err)

@@ -16,17 +16,17 @@ const (
 
 type object = map[string]any
 
-// placed is an object and its path in the API.
-type placed struct {
+// pathObject is an object and its path in the API.
+type pathObject struct {
 	path   string
 	object object
 }
 
 const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
 
-func clusterRoleBinding(name, role, user string) placed {
+func clusterRoleBinding(name, role, user string) pathObject {
 	const group = "rbac.authorization.k8s.io"
-	return placed{rbacPath + "clusterrolebindings/" + name, object{
+	return pathObject{rbacPath + "clusterrolebindings/" + name, object{
 		"apiVersion": group + "/v1", "kind": "ClusterRoleBinding", "metadata": object{"name": name},
 		"roleRef":  object{"apiGroup": group, "kind": "ClusterRole", "name": role},
 		"subjects": []any{object{"apiGroup": group, "kind": "User", "name": user}},
@@ -34,27 +34,27 @@ func clusterRoleBinding(name, role, user string) placed {
 }
 
 // clusterRole returns a ClusterRole with the rules.
-func clusterRole(name string, rules []any) placed {
-	return placed{rbacPath + "clusterroles/" + name, object{
+func clusterRole(name string, rules []any) pathObject {
+	return pathObject{rbacPath + "clusterroles/" + name, object{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": object{"name": name}, "rules": rules,
 	}}
 }
 
-// foundation returns the objects that must exist before the parts of a cluster start.
-func foundation(c *statedir.Cluster) []placed {
-	var all []placed
-	if c.Has(PartKwok) {
+// foundationObjects returns the objects that must exist before the parts of a cluster start.
+func foundationObjects(c *statedir.Cluster) []pathObject {
+	var all []pathObject
+	if c.HasPart(PartKwok) {
 		// kwok plays controllers of every API group, known or not.
 		all = append(all, clusterRoleBinding("pergola-local:kwok", "cluster-admin", kwokUser), storageClass())
 	}
 	for n := range c.Nodes {
-		all = append(all, node(c, n))
+		all = append(all, fakeNodeObject(c, n))
 	}
 	return append(all, livingFoundation(c)...)
 }
 
-func storageClass() placed {
-	return placed{"/apis/storage.k8s.io/v1/storageclasses/default", object{
+func storageClass() pathObject {
+	return pathObject{"/apis/storage.k8s.io/v1/storageclasses/default", object{
 		"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
 		"metadata":    object{"name": "default", "annotations": object{"storageclass.kubernetes.io/is-default-class": "true"}},
 		"provisioner": "local.pergola.dev/volumes", "volumeBindingMode": "Immediate", "reclaimPolicy": "Delete",
@@ -63,21 +63,21 @@ func storageClass() placed {
 
 func nodeName(c *statedir.Cluster, n int) string { return fmt.Sprintf("%s-%d", c.Name, n) }
 
-// node returns the n-th fake Node, in zone n.
-func node(c *statedir.Cluster, n int) placed {
+// fakeNodeObject returns the n-th fake Node, in zone n.
+func fakeNodeObject(c *statedir.Cluster, n int) pathObject {
 	name := nodeName(c, n)
-	return placed{"/api/v1/nodes/" + name, object{
+	return pathObject{"/api/v1/nodes/" + name, object{
 		"apiVersion": "v1", "kind": "Node",
 		"metadata": object{
 			"name":        name,
 			"labels":      nodeLabels(name, n),
-			"annotations": object{fakeNode: "fake", "local.pergola.dev/node-ip": c.NodeIP(n)},
+			"annotations": object{fakeNodeAnnotation: "fake", "local.pergola.dev/node-ip": c.NodeIP(n)},
 		},
 	}}
 }
 
-// fakeNode is the annotation of nodes that kwok plays.
-const fakeNode = "kwok.x-k8s.io/node"
+// fakeNodeAnnotation is the annotation of nodes that kwok plays.
+const fakeNodeAnnotation = "kwok.x-k8s.io/node"
 
 // nodeLabels returns the labels of a node in zone n.
 func nodeLabels(name string, n int) map[string]string {
@@ -88,9 +88,9 @@ func nodeLabels(name string, n int) map[string]string {
 	}
 }
 
-// found applies the foundation.
-func found(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
-	for _, p := range foundation(c) {
+// applyFoundation applies the foundation.
+func applyFoundation(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
+	for _, p := range foundationObjects(c) {
 		if err := client.Apply(ctx, p.path, p.object); err != nil {
 			return fmt.Errorf("setting up: %w", err)
 		}

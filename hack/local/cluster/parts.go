@@ -26,8 +26,8 @@ const (
 // partExtensions is that second kwok. It is not a part itself: PartStages starts and stops it.
 const partExtensions = "kwok-extensions"
 
-// shared is the name under which the shared part has its log, record and keys.
-const shared = "shared"
+// sharedName is the name under which the shared part has its log, record and keys.
+const sharedName = "shared"
 
 // AllParts returns the parts of a cluster with nodes, in starting order.
 func AllParts() []string {
@@ -73,8 +73,8 @@ func binaryNames(parts []string) []string {
 	return names
 }
 
-// environment is the whole environment of parts: no proxies, and not the user's kubeconfig.
-func environment(dir statedir.Dir) []string {
+// partEnvironment is the whole environment of parts: no proxies, and not the user's kubeconfig.
+func partEnvironment(dir statedir.Dir) []string {
 	env := []string{"HOME=" + string(dir), "TZ=UTC", "PATH=/usr/bin:/bin"}
 	if temporary := os.Getenv("TMPDIR"); temporary != "" {
 		env = append(env, "TMPDIR="+temporary)
@@ -82,10 +82,10 @@ func environment(dir statedir.Dir) []string {
 	return env
 }
 
-// spec returns how to start one part of a cluster.
-func (m *Manager) spec(c *statedir.Cluster, part string) process.Spec {
+// partSpec returns how to start one part of a cluster.
+func (m *Manager) partSpec(c *statedir.Cluster, part string) process.Spec {
 	spec := process.Spec{
-		Binary: m.paths[part], Env: environment(m.Dir), Log: m.Dir.Log(c.Name, part),
+		Binary: m.executablePaths[part], Env: partEnvironment(m.Dir), Log: m.Dir.Log(c.Name, part),
 		// Most parts read the API server's address from a kubeconfig, only at their start.
 		Salt: c.Server(),
 	}
@@ -99,17 +99,17 @@ func (m *Manager) spec(c *statedir.Cluster, part string) process.Spec {
 	case PartKwok:
 		spec.Args = []string{
 			"--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartKwok), "--config=" + m.Dir.Data(c.Name+"/"+PartKwok+".yaml"),
-			managedNodes(c), "--node-lease-duration-seconds=40", "--cidr=" + c.PodCIDR(), "--node-ip=" + c.NodeIP(0),
+			manageNodesFlag(c), "--node-lease-duration-seconds=40", "--cidr=" + c.PodCIDR(), "--node-ip=" + c.NodeIP(0),
 		}
 		spec.Salt += string(m.builtinStages)
 	case PartStages:
-		spec.Binary, spec.AnyBinary = m.Self, true
+		spec.Binary, spec.IgnoreBinary = m.LocalExecutable, true
 		spec.Salt += string(m.otherStages)
 		folder := pki.Folder{Path: m.Dir.PKI(c.Name)}
 		spec.Args = []string{
 			"keep-stages", "--server=" + c.Server(), "--ca=" + folder.Cert("ca"),
 			"--cert=" + folder.Cert(PartStages), "--key=" + folder.Key(PartStages),
-			"--kwok=" + m.paths[PartKwok], "--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartKwok),
+			"--kwok=" + m.executablePaths[PartKwok], "--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartKwok),
 			"--config=" + m.Dir.Data(c.Name+"/"+partExtensions+".yaml"), "--record=" + m.Dir.Record(c.Name, partExtensions),
 			"--log=" + m.Dir.Log(c.Name, partExtensions),
 		}
@@ -122,20 +122,20 @@ func (m *Manager) spec(c *statedir.Cluster, part string) process.Spec {
 	return spec
 }
 
-// managedNodes returns kwok's flag for the nodes whose pods it plays.
-func managedNodes(c *statedir.Cluster) string {
+// manageNodesFlag returns kwok's flag for the nodes whose pods it plays.
+func manageNodesFlag(c *statedir.Cluster) string {
 	if c.Kubelets > 0 {
-		return "--manage-nodes-with-annotation-selector=" + fakeNode + "=fake"
+		return "--manage-nodes-with-annotation-selector=" + fakeNodeAnnotation + "=fake"
 	}
 	return "--manage-all-nodes=true"
 }
 
 func (m *Manager) etcdSpec(state *statedir.State) process.Spec {
-	folder := pki.Folder{Path: m.Dir.PKI(shared)}
+	folder := pki.Folder{Path: m.Dir.PKI(sharedName)}
 	client := fmt.Sprintf("https://127.0.0.1:%d", state.EtcdPort)
 	peer := fmt.Sprintf("https://127.0.0.1:%d", state.EtcdPeerPort)
 	return process.Spec{
-		Binary: m.paths[binaries.Etcd], Env: environment(m.Dir), Log: m.Dir.Log(shared, PartEtcd),
+		Binary: m.executablePaths[binaries.Etcd], Env: partEnvironment(m.Dir), Log: m.Dir.Log(sharedName, PartEtcd),
 		Args: []string{
 			"--name=local", "--data-dir=" + m.Dir.Data(PartEtcd), "--unsafe-no-fsync", "--log-level=warn",
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
@@ -149,7 +149,7 @@ func (m *Manager) etcdSpec(state *statedir.State) process.Spec {
 }
 
 func (m *Manager) apiServerArgs(c *statedir.Cluster) []string {
-	folder, etcd := pki.Folder{Path: m.Dir.PKI(c.Name)}, pki.Folder{Path: m.Dir.PKI(shared)}
+	folder, etcd := pki.Folder{Path: m.Dir.PKI(c.Name)}, pki.Folder{Path: m.Dir.PKI(sharedName)}
 	modes, kubelets := "RBAC", []string(nil)
 	if c.Kubelets > 0 {
 		modes, kubelets = "Node,RBAC", []string{

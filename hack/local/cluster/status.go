@@ -56,8 +56,8 @@ type PartStatus struct {
 	Tail []string `json:"tail,omitempty"`
 }
 
-// Healthy reports whether there are clusters and all of them are ready.
-func (s Status) Healthy() bool {
+// IsHealthy reports whether there are clusters and all of them are ready.
+func (s Status) IsHealthy() bool {
 	for _, part := range s.Shared {
 		if part.State != Running {
 			return false
@@ -79,18 +79,18 @@ func (m *Manager) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return status, err
 	}
-	status.Living, status.Proxy = state.Living, state.Proxy()
+	status.Living, status.Proxy = state.Living, state.ProxyURL()
 	anyWanted := false
 	for _, c := range state.Clusters {
 		one, err := m.clusterStatus(ctx, c)
 		if err != nil {
 			return status, err
 		}
-		anyWanted = anyWanted || c.Wanted
+		anyWanted = anyWanted || c.ShouldRun
 		status.Clusters = append(status.Clusters, one)
 	}
 	if len(state.Clusters) > 0 {
-		etcd, err := m.partStatus(shared, PartEtcd, state.EtcdPort, anyWanted)
+		etcd, err := m.partStatus(sharedName, PartEtcd, state.EtcdPort, anyWanted)
 		if err != nil {
 			return status, err
 		}
@@ -101,15 +101,15 @@ func (m *Manager) Status(ctx context.Context) (Status, error) {
 
 func (m *Manager) partStatus(cluster, part string, port int, wanted bool) (PartStatus, error) {
 	status := PartStatus{Name: part, State: Stopped, Log: m.Dir.Log(cluster, part)}
-	record, alive, err := m.alive(cluster, part)
+	record, alive, err := m.readProcess(cluster, part)
 	if err != nil {
 		return status, err
 	}
 	switch {
 	case alive:
 		status.State, status.PID, status.Port = Running, record.PID, port
-	case wanted && record != nil && !record.EarlierBoot():
-		status.State, status.Tail = Crashed, process.Tail(status.Log, tailLines)
+	case wanted && record != nil && !record.IsFromEarlierBoot():
+		status.State, status.Tail = Crashed, process.ReadTail(status.Log, tailLines)
 	}
 	return status, nil
 }
@@ -119,7 +119,7 @@ func (m *Manager) clusterStatus(ctx context.Context, c *statedir.Cluster) (Clust
 		Name: c.Name, State: Running, Server: c.Server(), Context: "pergola-" + c.Name,
 		Kubeconfig: m.Dir.Kubeconfig(c.Name), Parts: []PartStatus{},
 	}
-	if !c.Wanted {
+	if !c.ShouldRun {
 		status.State = Stopped
 	}
 	for _, part := range c.Parts {
@@ -127,7 +127,7 @@ func (m *Manager) clusterStatus(ctx context.Context, c *statedir.Cluster) (Clust
 		if part == PartAPIServer {
 			port = c.Port
 		}
-		one, err := m.partStatus(c.Name, part, port, c.Wanted)
+		one, err := m.partStatus(c.Name, part, port, c.ShouldRun)
 		if err != nil {
 			return status, err
 		}
@@ -144,22 +144,22 @@ func (m *Manager) clusterStatus(ctx context.Context, c *statedir.Cluster) (Clust
 	if status.State != Running {
 		return status, nil
 	}
-	if err := m.check(ctx, c); err != nil {
+	if err := m.checkHealth(ctx, c); err != nil {
 		status.State, status.Message = NotReady, err.Error()
 	}
 	return status, nil
 }
 
-// check checks a cluster's health once, without waiting for it.
-func (m *Manager) check(ctx context.Context, c *statedir.Cluster) error {
+// checkHealth checks a cluster's health once, without waiting for it.
+func (m *Manager) checkHealth(ctx context.Context, c *statedir.Cluster) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Second, fmt.Errorf("no answer within 5s"))
 	defer cancel()
 	client, err := m.Client(c)
 	if err != nil {
 		return err
 	}
-	if err := ready(ctx, client); err != nil {
+	if err := checkReady(ctx, client); err != nil {
 		return err
 	}
-	return m.settled(ctx, client, c)
+	return m.checkSchedulable(ctx, client, c)
 }

@@ -37,7 +37,7 @@ type Options struct {
 	Timeout time.Duration
 }
 
-func (o Options) parts(name string) []string {
+func (o Options) clusterParts(name string) []string {
 	switch {
 	case o.Parts != nil:
 		return o.Parts
@@ -51,7 +51,7 @@ func (o Options) parts(name string) []string {
 // they should, and restarts dead parts. Other clusters of the folder do not change. If Up fails or
 // ctx ends, started parts continue to run; Down ends them.
 func (m *Manager) Up(ctx context.Context, options Options) error {
-	state, err := m.decide(options)
+	state, err := m.assignResources(options)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (m *Manager) Up(ctx context.Context, options Options) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, options.Timeout, fmt.Errorf("not ready after %s", options.Timeout))
 	defer cancel()
-	if err := m.prepare(paths, state); err != nil {
+	if err := m.setInputs(paths, state); err != nil {
 		return err
 	}
 	if err := m.upEtcd(ctx, state); err != nil {
@@ -77,8 +77,8 @@ func (m *Manager) Up(ctx context.Context, options Options) error {
 	return m.playVirtualGarden(ctx, state, options.VirtualGarden)
 }
 
-// decide assigns ports, indexes and parts to the named clusters and records them.
-func (m *Manager) decide(options Options) (*statedir.State, error) {
+// assignResources assigns ports, indexes and parts to the named clusters and records them.
+func (m *Manager) assignResources(options Options) (*statedir.State, error) {
 	state, err := m.Dir.Load()
 	if err != nil {
 		return nil, err
@@ -88,11 +88,11 @@ func (m *Manager) decide(options Options) (*statedir.State, error) {
 		if c == nil {
 			c = state.Add(name)
 		}
-		c.Parts, c.Wanted, c.Nodes, c.Kubelets = options.parts(name), true, 0, 0
-		if c.Has(PartKwok) {
+		c.Parts, c.ShouldRun, c.Nodes, c.Kubelets = options.clusterParts(name), true, 0, 0
+		if c.HasPart(PartKwok) {
 			c.Nodes = options.Nodes
 		}
-		if c.Has(PartScheduler) && c.Has(PartControllerManager) && c.Has(PartKwok) {
+		if c.HasPart(PartScheduler) && c.HasPart(PartControllerManager) && c.HasPart(PartKwok) {
 			c.Kubelets = options.Kubelets
 			c.Parts = append(c.Parts, livingParts(c.Kubelets)...)
 		}
@@ -102,23 +102,23 @@ func (m *Manager) decide(options Options) (*statedir.State, error) {
 		state.Images = map[string]string{}
 	}
 	maps.Copy(state.Images, options.Images)
-	_, etcdRuns, err := m.alive(shared, PartEtcd)
+	_, etcdRuns, err := m.readProcess(sharedName, PartEtcd)
 	if err != nil {
 		return nil, err
 	}
 	if !etcdRuns {
-		if err := claim(state, &state.EtcdPort, &state.EtcdPeerPort); err != nil {
+		if err := claimPorts(state, &state.EtcdPort, &state.EtcdPeerPort); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range options.Clusters {
 		c := state.Cluster(name)
-		_, runs, err := m.alive(name, PartAPIServer)
+		_, runs, err := m.readProcess(name, PartAPIServer)
 		if err != nil {
 			return nil, err
 		}
 		if !runs {
-			if err := claim(state, &c.Port); err != nil {
+			if err := claimPorts(state, &c.Port); err != nil {
 				return nil, err
 			}
 		}
@@ -126,10 +126,10 @@ func (m *Manager) decide(options Options) (*statedir.State, error) {
 	return state, m.Dir.Save(state)
 }
 
-// claim keeps each port that is still free and replaces the others.
-func claim(state *statedir.State, ports ...*int) error {
+// claimPorts keeps each port that is still free and replaces the others.
+func claimPorts(state *statedir.State, ports ...*int) error {
 	for _, port := range ports {
-		if *port != 0 && statedir.AwaitPort(*port) {
+		if *port != 0 && statedir.WaitForPort(*port) {
 			continue
 		}
 		free, err := statedir.FreePort(state.Ports())
@@ -142,7 +142,7 @@ func claim(state *statedir.State, ports ...*int) error {
 }
 
 func (m *Manager) upEtcd(ctx context.Context, state *statedir.State) error {
-	renewed, err := m.sharedCredentials(m.Now())
+	renewed, err := m.ensureSharedCredentials(m.Now())
 	if err != nil {
 		return err
 	}
@@ -154,14 +154,14 @@ func (m *Manager) upEtcd(ctx context.Context, state *statedir.State) error {
 	}
 	return m.retryPorts(state, []*int{&state.EtcdPort, &state.EtcdPeerPort}, func() error {
 		m.etcdPort = state.EtcdPort
-		if err := m.ensure(ctx, shared, PartEtcd, m.etcdSpec(state)); err != nil {
+		if err := m.ensureRunning(ctx, sharedName, PartEtcd, m.etcdSpec(state)); err != nil {
 			return err
 		}
 		client, err := m.etcdClient(state)
 		if err != nil {
 			return err
 		}
-		return m.wait(ctx, "etcd to answer", []running{{cluster: shared, part: PartEtcd}}, func(ctx context.Context) error {
+		return m.waitFor(ctx, "etcd to answer", []watchedPart{{cluster: sharedName, part: PartEtcd}}, func(ctx context.Context) error {
 			return client.Get(ctx, "/health", nil)
 		})
 	})
@@ -173,24 +173,24 @@ func (m *Manager) retryPorts(state *statedir.State, ports []*int, start func() e
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
 		err := start()
-		var died *DiedError
+		var died *PartEndedError
 		if err == nil || attempt == attempts || !errors.As(err, &died) || !strings.Contains(died.Error(), "address already in use") {
 			return err
 		}
-		m.say("%s/%s: its port is in use, trying another", died.Cluster, died.Part)
-		if err := m.reassign(state, ports); err != nil {
+		m.printLine("%s/%s: its port is in use, trying another", died.Cluster, died.Part)
+		if err := m.replacePorts(state, ports); err != nil {
 			return err
 		}
 	}
 }
 
-func (m *Manager) reassign(state *statedir.State, ports []*int) error {
+func (m *Manager) replacePorts(state *statedir.State, ports []*int) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for _, port := range ports {
 		*port = 0
 	}
-	if err := claim(state, ports...); err != nil {
+	if err := claimPorts(state, ports...); err != nil {
 		return err
 	}
 	return m.Dir.Save(state)
@@ -215,22 +215,22 @@ func (m *Manager) upClusters(ctx context.Context, state *statedir.State, names [
 
 func (m *Manager) upCluster(ctx context.Context, c *statedir.Cluster) error {
 	start := time.Now()
-	renewed, err := m.credentials(c, m.Now())
+	renewed, err := m.ensureCredentials(c, m.Now())
 	if err != nil {
 		return err
 	}
 	if err := m.stopOutdated(ctx, c, renewed); err != nil {
 		return err
 	}
-	if err := m.ensure(ctx, c.Name, PartAPIServer, m.spec(c, PartAPIServer)); err != nil {
+	if err := m.ensureRunning(ctx, c.Name, PartAPIServer, m.partSpec(c, PartAPIServer)); err != nil {
 		return err
 	}
 	client, err := m.Client(c)
 	if err != nil {
 		return err
 	}
-	base := []running{{cluster: shared, part: PartEtcd}, {cluster: c.Name, part: PartAPIServer}}
-	if err := m.wait(ctx, "its API server", base, func(ctx context.Context) error { return ready(ctx, client) }); err != nil {
+	base := []watchedPart{{cluster: sharedName, part: PartEtcd}, {cluster: c.Name, part: PartAPIServer}}
+	if err := m.waitFor(ctx, "its API server", base, func(ctx context.Context) error { return checkReady(ctx, client) }); err != nil {
 		return err
 	}
 	if err := m.upParts(ctx, c, client); err != nil {
@@ -238,29 +238,29 @@ func (m *Manager) upCluster(ctx context.Context, c *statedir.Cluster) error {
 	}
 	everything := base
 	for _, part := range c.Parts {
-		everything = append(everything, running{cluster: c.Name, part: part})
+		everything = append(everything, watchedPart{cluster: c.Name, part: part})
 	}
-	if err := m.wait(ctx, "it to be ready", everything, func(ctx context.Context) error { return m.settled(ctx, client, c) }); err != nil {
+	if err := m.waitFor(ctx, "it to be ready", everything, func(ctx context.Context) error { return m.checkSchedulable(ctx, client, c) }); err != nil {
 		return err
 	}
-	m.say("%s: ready after %s at %s", c.Name, time.Since(start).Round(100*time.Millisecond), c.Server())
+	m.printLine("%s: ready after %s at %s", c.Name, time.Since(start).Round(100*time.Millisecond), c.Server())
 	return nil
 }
 
 // stopOutdated stops the parts that the cluster no longer has and, with new certificates, all
 // parts.
 func (m *Manager) stopOutdated(ctx context.Context, c *statedir.Cluster, all bool) error {
-	parts, err := m.recorded(c.Name)
+	parts, err := m.recordedParts(c.Name)
 	if err != nil {
 		return err
 	}
-	if slices.Contains(parts, PartStages) && !c.Has(PartStages) {
+	if slices.Contains(parts, PartStages) && !c.HasPart(PartStages) {
 		parts = append([]string{PartStages}, parts...) // first, because it restarts the next one
 	}
 	for _, part := range parts {
-		outdated := !c.Has(part) && (part != partExtensions || !c.Has(PartStages))
+		outdated := !c.HasPart(part) && (part != partExtensions || !c.HasPart(PartStages))
 		if all || outdated {
-			if err := process.Stop(ctx, m.Dir.Record(c.Name, part), grace(part)); err != nil {
+			if err := process.Stop(ctx, m.Dir.Record(c.Name, part), stopGrace(part)); err != nil {
 				return fmt.Errorf("stopping %s: %w", part, err)
 			}
 		}
@@ -268,9 +268,9 @@ func (m *Manager) stopOutdated(ctx context.Context, c *statedir.Cluster, all boo
 	return nil
 }
 
-// ensure starts the part unless it already runs with this spec.
-func (m *Manager) ensure(ctx context.Context, cluster, part string, spec process.Spec) error {
-	record, alive, err := m.alive(cluster, part)
+// ensureRunning starts the part unless it already runs with this spec.
+func (m *Manager) ensureRunning(ctx context.Context, cluster, part string, spec process.Spec) error {
+	record, alive, err := m.readProcess(cluster, part)
 	if err != nil {
 		return err
 	}
@@ -278,13 +278,13 @@ func (m *Manager) ensure(ctx context.Context, cluster, part string, spec process
 		return nil
 	}
 	if alive {
-		m.say("%s: restarting %s, its settings have changed", cluster, part)
-	} else if record != nil && !record.EarlierBoot() {
-		m.say("%s", m.died(cluster, part).Error())
-		m.say("%s: starting %s again", cluster, part)
+		m.printLine("%s: restarting %s, its settings have changed", cluster, part)
+	} else if record != nil && !record.IsFromEarlierBoot() {
+		m.printLine("%s", m.newPartEndedError(cluster, part).Error())
+		m.printLine("%s: starting %s again", cluster, part)
 	}
 	recordPath := m.Dir.Record(cluster, part)
-	if err := process.Stop(ctx, recordPath, grace(part)); err != nil {
+	if err := process.Stop(ctx, recordPath, stopGrace(part)); err != nil {
 		return fmt.Errorf("stopping %s: %w", part, err)
 	}
 	// A part that is started after ctx ends would never be checked.
@@ -297,16 +297,16 @@ func (m *Manager) ensure(ctx context.Context, cluster, part string, spec process
 	return nil
 }
 
-// running identifies a part that must not end during a wait.
-type running struct {
+// watchedPart identifies a part that must not end during a wait.
+type watchedPart struct {
 	cluster, part string
-	// hopeless: the part does not end on SIGTERM.
-	hopeless bool
+	// ignoresSIGTERM: the part does not end on SIGTERM.
+	ignoresSIGTERM bool
 }
 
-// wait calls check until it succeeds. It fails early, with the end of the log, if a part dies, and
-// with the last error of check when ctx ends.
-func (m *Manager) wait(ctx context.Context, what string, parts []running, check func(context.Context) error) error {
+// waitFor calls check until it succeeds. It fails early, with the end of the log, if a part dies,
+// and with the last error of check when ctx ends.
+func (m *Manager) waitFor(ctx context.Context, what string, parts []watchedPart, check func(context.Context) error) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -315,12 +315,12 @@ func (m *Manager) wait(ctx context.Context, what string, parts []running, check 
 			return nil
 		}
 		for _, p := range parts {
-			_, alive, recordErr := m.alive(p.cluster, p.part)
+			_, alive, recordErr := m.readProcess(p.cluster, p.part)
 			if recordErr != nil {
 				return recordErr
 			}
 			if !alive {
-				return m.died(p.cluster, p.part)
+				return m.newPartEndedError(p.cluster, p.part)
 			}
 		}
 		select {

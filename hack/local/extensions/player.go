@@ -24,27 +24,27 @@ import (
 )
 
 const (
-	group   = "extensions.gardener.cloud"
-	manager = "pergola-local-extensions"
+	apiGroup = "extensions.gardener.cloud"
+	manager  = "pergola-local-extensions"
 
-	annotationOperation = "gardener.cloud/operation"
-	annotationFail      = "local.pergola.dev/fail"
-	annotationCodes     = "local.pergola.dev/fail-codes"
-	annotationSlow      = "local.pergola.dev/slow"
-	annotationOlder     = "local.pergola.dev/older-generation"
+	annotationOperation       = "gardener.cloud/operation"
+	annotationFail            = "local.pergola.dev/fail"
+	annotationCodes           = "local.pergola.dev/fail-codes"
+	annotationSlow            = "local.pergola.dev/slow"
+	annotationOlderGeneration = "local.pergola.dev/older-generation"
 
-	// retry is the delay before a failed object is retried.
-	retry = time.Second
+	// retryDelay is the delay before a failed object is retried.
+	retryDelay = time.Second
 )
 
-// plurals are the resources that the player reconciles.
-var plurals = []string{
+// resources are the resources that the player reconciles.
+var resources = []string{
 	"infrastructures", "controlplanes", "networks", "operatingsystemconfigs", "workers", "backupbuckets", "backupentries", "dnsrecords",
 	"extensions", "containerruntimes", "bastions", "selfhostedshootexposures",
 }
 
-// operations maps the requests that an extension executes to the type of lastOperation.
-var operations = map[string]string{"reconcile": "Reconcile", "migrate": "Migrate", "restore": "Restore"}
+// operationTypes maps the requests that an extension executes to the type of lastOperation.
+var operationTypes = map[string]string{"reconcile": "Reconcile", "migrate": "Migrate", "restore": "Restore"}
 
 // Options configure a Player.
 type Options struct {
@@ -73,9 +73,9 @@ func New(options Options) *Player {
 // Run reconciles until the context ends. Kinds may be added and removed meanwhile.
 func (p *Player) Run(ctx context.Context) error {
 	var all sync.WaitGroup
-	for _, plural := range plurals {
-		resource := schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: plural}
-		var kind *kinds.Kind
+	for _, plural := range resources {
+		resource := schema.GroupVersionResource{Group: apiGroup, Version: "v1alpha1", Resource: plural}
+		var kind *kinds.Watcher
 		work := queue.New(p.Clock, p.Log, func(ctx context.Context, key string) (time.Duration, error) {
 			live := kind.Get(key)
 			if live == nil {
@@ -88,7 +88,7 @@ func (p *Player) Run(ctx context.Context) error {
 			}
 			live, err = p.Client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 			if err == nil {
-				return p.answer(ctx, resource, live)
+				return p.reconcile(ctx, resource, live)
 			}
 			if apierrors.IsNotFound(err) {
 				return 0, nil
@@ -103,92 +103,92 @@ func (p *Player) Run(ctx context.Context) error {
 	return nil
 }
 
-// answer executes the next step for an object.
-func (p *Player) answer(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured) (time.Duration, error) {
-	finalizer := group + "/" + strings.ToLower(live.GetKind())
+// reconcile executes the next step for an object.
+func (p *Player) reconcile(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured) (time.Duration, error) {
+	finalizer := apiGroup + "/" + strings.ToLower(live.GetKind())
 	held := slices.Contains(live.GetFinalizers(), finalizer)
 	if live.GetDeletionTimestamp() != nil {
 		if !held {
 			return 0, nil
 		}
 		if message, fails := live.GetAnnotations()[annotationFail]; fails {
-			return retry, p.fail(ctx, resource, live, "Delete", message)
+			return retryDelay, p.reportError(ctx, resource, live, "Delete", message)
 		}
-		return 0, p.finalizers(ctx, resource, live, slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == finalizer }))
+		return 0, p.patchFinalizers(ctx, resource, live, slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == finalizer }))
 	}
 	annotation := live.GetAnnotations()[annotationOperation]
-	kind, asked := operations[annotation]
+	kind, asked := operationTypes[annotation]
 	if !asked {
-		if annotation != "" || !slices.Contains([]string{"Processing", "Error"}, text(live, "status", "lastOperation", "state")) {
+		if annotation != "" || !slices.Contains([]string{"Processing", "Error"}, nestedString(live, "status", "lastOperation", "state")) {
 			return 0, nil // no request, or not an operation of extensions
 		}
-		return p.work(ctx, resource, live, text(live, "status", "lastOperation", "type"))
+		return p.completeOperation(ctx, resource, live, nestedString(live, "status", "lastOperation", "type"))
 	}
 	if !held {
-		if err := p.finalizers(ctx, resource, live, append(live.GetFinalizers(), finalizer)); err != nil {
+		if err := p.patchFinalizers(ctx, resource, live, append(live.GetFinalizers(), finalizer)); err != nil {
 			return 0, err
 		}
 	}
-	if kind == "Reconcile" && text(live, "status", "lastOperation", "state") != "Succeeded" && slices.Contains([]string{"", "Create"}, text(live, "status", "lastOperation", "type")) {
+	if kind == "Reconcile" && nestedString(live, "status", "lastOperation", "state") != "Succeeded" && slices.Contains([]string{"", "Create"}, nestedString(live, "status", "lastOperation", "type")) {
 		kind = "Create"
 	}
 	// If the player ends between the two writes, it finds the request again.
-	err := p.report(ctx, resource, live, map[string]any{"lastOperation": p.operation(kind, "Processing", 10, fmt.Sprintf("%s of %s is played by the local cluster", kind, live.GetKind()))})
+	err := p.patchStatus(ctx, resource, live, map[string]any{"lastOperation": p.lastOperation(kind, "Processing", 10, fmt.Sprintf("%s of %s is played by the local cluster", kind, live.GetKind()))})
 	if err != nil {
 		return 0, err
 	}
-	return 0, p.patch(ctx, resource, live, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotationOperation: nil}}}, "")
+	return 0, p.patchObject(ctx, resource, live, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotationOperation: nil}}}, "")
 }
 
-// work ends an operation in progress, with an error or successfully.
-func (p *Player) work(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, kind string) (time.Duration, error) {
-	if slow := live.GetAnnotations()[annotationSlow]; slow != "" && text(live, "status", "lastOperation", "state") == "Processing" {
+// completeOperation ends an operation in progress, with an error or successfully.
+func (p *Player) completeOperation(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, kind string) (time.Duration, error) {
+	if slow := live.GetAnnotations()[annotationSlow]; slow != "" && nestedString(live, "status", "lastOperation", "state") == "Processing" {
 		duration, err := time.ParseDuration(slow)
 		if err != nil {
-			return retry, p.fail(ctx, resource, live, kind, "annotation "+annotationSlow+": "+err.Error())
+			return retryDelay, p.reportError(ctx, resource, live, kind, "annotation "+annotationSlow+": "+err.Error())
 		}
-		begun, _ := time.Parse(time.RFC3339, text(live, "status", "lastOperation", "lastUpdateTime"))
+		begun, _ := time.Parse(time.RFC3339, nestedString(live, "status", "lastOperation", "lastUpdateTime"))
 		if left := duration - p.Clock.Since(begun); left > 0 {
 			return left, nil
 		}
 	}
 	if message, fails := live.GetAnnotations()[annotationFail]; fails {
-		return retry, p.fail(ctx, resource, live, kind, message)
+		return retryDelay, p.reportError(ctx, resource, live, kind, message)
 	}
-	missing, err := p.missing(ctx, live)
+	missing, err := p.missingSecret(ctx, live)
 	if err != nil {
 		return 0, err
 	}
 	if missing != "" {
-		return retry, p.fail(ctx, resource, live, kind, missing)
+		return retryDelay, p.reportError(ctx, resource, live, kind, missing)
 	}
-	status, err := p.outcome(ctx, live)
+	status, err := p.kindStatus(ctx, live)
 	if err != nil {
 		return 0, err
 	}
 	status["observedGeneration"] = live.GetGeneration()
-	if live.GetAnnotations()[annotationOlder] != "" {
+	if live.GetAnnotations()[annotationOlderGeneration] != "" {
 		status["observedGeneration"] = live.GetGeneration() - 1
 	}
 	status["lastError"] = nil
-	status["lastOperation"] = p.operation(kind, "Succeeded", 100, fmt.Sprintf("%s of %s was played by the local cluster", kind, live.GetKind()))
+	status["lastOperation"] = p.lastOperation(kind, "Succeeded", 100, fmt.Sprintf("%s of %s was played by the local cluster", kind, live.GetKind()))
 	if _, has, _ := unstructured.NestedFieldNoCopy(live.Object, "status", "state"); !has {
 		status["state"] = map[string]any{"played": string(live.GetUID())}
 	}
-	return 0, p.report(ctx, resource, live, status)
+	return 0, p.patchStatus(ctx, resource, live, status)
 }
 
-// missing names the missing Secret that an object refers to; empty if there is none.
-func (p *Player) missing(ctx context.Context, live *unstructured.Unstructured) (string, error) {
-	name := text(live, "spec", "secretRef", "name")
+// missingSecret names the missing Secret that an object refers to; empty if there is none.
+func (p *Player) missingSecret(ctx context.Context, live *unstructured.Unstructured) (string, error) {
+	name := nestedString(live, "spec", "secretRef", "name")
 	if name == "" {
 		return "", nil
 	}
-	namespace := text(live, "spec", "secretRef", "namespace")
+	namespace := nestedString(live, "spec", "secretRef", "namespace")
 	if namespace == "" {
 		namespace = live.GetNamespace()
 	}
-	_, err := p.Client.Resource(secrets).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	_, err := p.Client.Resource(secretsResource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return fmt.Sprintf("secret %s/%s not found", namespace, name), nil
 	}
@@ -198,41 +198,41 @@ func (p *Player) missing(ctx context.Context, live *unstructured.Unstructured) (
 	return "", nil
 }
 
-// fail reports an error, but the same error only once.
-func (p *Player) fail(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, kind, message string) error {
+// reportError reports an error, but the same error only once.
+func (p *Player) reportError(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, kind, message string) error {
 	codes := strings.Fields(live.GetAnnotations()[annotationCodes])
 	seen, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
 	had, _, _ := unstructured.NestedStringSlice(live.Object, "status", "lastError", "codes")
-	if text(live, "status", "lastOperation", "state") == "Error" && text(live, "status", "lastOperation", "type") == kind &&
-		text(live, "status", "lastError", "description") == message && slices.Equal(codes, had) && seen == live.GetGeneration() {
+	if nestedString(live, "status", "lastOperation", "state") == "Error" && nestedString(live, "status", "lastOperation", "type") == kind &&
+		nestedString(live, "status", "lastError", "description") == message && slices.Equal(codes, had) && seen == live.GetGeneration() {
 		return nil
 	}
 	failure := map[string]any{"description": message, "lastUpdateTime": p.now(), "codes": nil}
 	if len(codes) > 0 {
 		failure["codes"] = codes
 	}
-	return p.report(ctx, resource, live, map[string]any{
-		"observedGeneration": live.GetGeneration(), "lastError": failure, "lastOperation": p.operation(kind, "Error", 50, message),
+	return p.patchStatus(ctx, resource, live, map[string]any{
+		"observedGeneration": live.GetGeneration(), "lastError": failure, "lastOperation": p.lastOperation(kind, "Error", 50, message),
 	})
 }
 
-func (p *Player) operation(kind, state string, progress int, description string) map[string]any {
+func (p *Player) lastOperation(kind, state string, progress int, description string) map[string]any {
 	return map[string]any{"type": kind, "state": state, "progress": progress, "description": description, "lastUpdateTime": p.now()}
 }
 
 func (p *Player) now() string { return p.Clock.Now().UTC().Format(time.RFC3339) }
 
-func (p *Player) finalizers(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, all []string) error {
-	return p.patch(ctx, resource, live, map[string]any{"metadata": map[string]any{"resourceVersion": live.GetResourceVersion(), "finalizers": all}}, "")
+func (p *Player) patchFinalizers(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, all []string) error {
+	return p.patchObject(ctx, resource, live, map[string]any{"metadata": map[string]any{"resourceVersion": live.GetResourceVersion(), "finalizers": all}}, "")
 }
 
-func (p *Player) report(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, status map[string]any) error {
-	return p.patch(ctx, resource, live, map[string]any{"status": status}, "status")
+func (p *Player) patchStatus(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, status map[string]any) error {
+	return p.patchObject(ctx, resource, live, map[string]any{"status": status}, "status")
 }
 
-// patch changes an object. It ignores objects that no longer exist or have changed: an event
+// patchObject changes an object. It ignores objects that no longer exist or have changed: an event
 // follows.
-func (p *Player) patch(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, change map[string]any, sub string) error {
+func (p *Player) patchObject(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, change map[string]any, sub string) error {
 	body, err := json.Marshal(change)
 	if err != nil {
 		return fmt.Errorf("encoding a change of %s: %w", live.GetName(), err)
@@ -251,7 +251,7 @@ func (p *Player) patch(ctx context.Context, resource schema.GroupVersionResource
 	return nil
 }
 
-func text(live *unstructured.Unstructured, path ...string) string {
+func nestedString(live *unstructured.Unstructured, path ...string) string {
 	value, _, _ := unstructured.NestedString(live.Object, path...)
 	return value
 }

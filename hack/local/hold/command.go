@@ -41,8 +41,8 @@ const (
 // subcommand is the argument that makes this program a holder; with tryFlag it only tries to become
 // one.
 const (
-	subcommand = "hold"
-	tryFlag    = "--try"
+	holdSubcommand = "hold"
+	tryFlag        = "--try"
 )
 
 // defaultGrace is the time between SIGTERM or SIGINT and SIGKILL.

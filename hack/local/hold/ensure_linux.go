@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// marker is a variable in the environment of a holder, but not of its commands.
-const marker = "PERGOLA_HOLD"
+// markerEnv is a variable in the environment of a holder, but not of its commands.
+const markerEnv = "PERGOLA_HOLD"
 
 // startTimeout limits the start of a holder, which takes about 50 ms.
 const startTimeout = 30 * time.Second
 
-// Possible returns why namespaces cannot be created here, or nil. It tries once to start this
+// CheckSupport returns why namespaces cannot be created here, or nil. It tries once to start this
 // program as a holder; the program must serve "hold" (see Serve and Become).
-var Possible = sync.OnceValue(func() error {
+var CheckSupport = sync.OnceValue(func() error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	started, said, err := start(ctx, self, tryFlag, nil)
+	started, said, err := startProcess(ctx, self, tryFlag, nil)
 	if err != nil {
 		return err
 	}
 	// The process ends by itself, or has been killed.
 	_ = started.Wait()
 	if said != statusReady {
-		return forbidden(said, sysctl)
+		return explainNamespaceError(said, readSysctl)
 	}
 	return nil
 })
@@ -60,11 +60,11 @@ func Ensure(ctx context.Context, dir, self string) (*Holder, error) {
 			}
 			continue
 		}
-		_, err = holder.ask(ctx, request{Op: opPing})
+		_, err = holder.roundTrip(ctx, request{Op: opPing})
 		if !errors.Is(err, errEnding) {
 			return holder, err
 		}
-		if err := holder.gone(ctx); err != nil {
+		if err := holder.waitForEnd(ctx); err != nil {
 			return nil, fmt.Errorf("waiting for the end of the former holder: %w", err)
 		}
 	}
@@ -80,7 +80,7 @@ func startHolder(ctx context.Context, dir, self string) error {
 		return fmt.Errorf("opening the holder's log: %w", err)
 	}
 	defer log.Close()
-	started, said, err := start(ctx, self, dir, log)
+	started, said, err := startProcess(ctx, self, dir, log)
 	if err != nil {
 		return err
 	}
@@ -93,29 +93,30 @@ func startHolder(ctx context.Context, dir, self string) error {
 	return fmt.Errorf("starting the holder of %s: %s", dir, said)
 }
 
-// start starts this program as process 1 of new namespaces and returns the status it reports.
-func start(ctx context.Context, self, arg string, log *os.File) (*exec.Cmd, string, error) {
-	if os.Getenv(marker) != "" {
+// startProcess starts this program as process 1 of new namespaces and returns the status it
+// reports.
+func startProcess(ctx context.Context, self, arg string, log *os.File) (*exec.Cmd, string, error) {
+	if os.Getenv(markerEnv) != "" {
 		// Otherwise a test that forgets Become would start itself endlessly.
-		return nil, "", fmt.Errorf("%s does not serve %q", self, subcommand)
+		return nil, "", fmt.Errorf("%s does not serve %q", self, holdSubcommand)
 	}
 	status, child, err := os.Pipe()
 	if err != nil {
 		return nil, "", fmt.Errorf("making a pipe: %w", err)
 	}
 	defer status.Close()
-	command := exec.Command(self, subcommand, arg)
-	command.Env = []string{marker + "=1"}
+	command := exec.Command(self, holdSubcommand, arg)
+	command.Env = []string{markerEnv + "=1"}
 	command.Dir = "/"
 	if log != nil {
 		command.Stdout, command.Stderr = log, log
 	}
 	command.ExtraFiles = []*os.File{child}
-	command.SysProcAttr = namespaces()
+	command.SysProcAttr = namespaceAttributes()
 	err = command.Start()
 	_ = child.Close()
 	if err != nil {
-		return nil, "", forbidden(err.Error(), sysctl)
+		return nil, "", explainNamespaceError(err.Error(), readSysctl)
 	}
 	kill := context.AfterFunc(ctx, func() { _ = command.Process.Kill() })
 	said, err := io.ReadAll(status)
@@ -126,7 +127,7 @@ func start(ctx context.Context, self, arg string, log *os.File) (*exec.Cmd, stri
 	if err != nil || len(said) == 0 {
 		_ = command.Process.Kill()
 		_ = command.Wait()
-		return nil, "", fmt.Errorf("starting the holder: %s %s says nothing", self, subcommand)
+		return nil, "", fmt.Errorf("starting the holder: %s %s says nothing", self, holdSubcommand)
 	}
 	return command, string(said), nil
 }

@@ -32,13 +32,13 @@ func (h *Holder) forward(ctx context.Context, port int, to string) error {
 	// Another caller with the same request may have the port and be about to hand it over.
 	const attempts, pause = 25, 20 * time.Millisecond
 	for attempt := 1; ; attempt++ {
-		answer, err := h.ask(ctx, what)
+		answer, err := h.roundTrip(ctx, what)
 		if err != nil || !answer.NeedListener {
 			return err
 		}
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", address)
 		if err == nil {
-			return h.handOver(ctx, what, listener)
+			return h.sendListener(ctx, what, listener)
 		}
 		if !errors.Is(err, syscall.EADDRINUSE) || ctx.Err() != nil {
 			return fmt.Errorf("forwarding port %d: %w", port, err)
@@ -54,28 +54,28 @@ func (h *Holder) forward(ctx context.Context, port int, to string) error {
 	}
 }
 
-// handOver gives a listener to the holder and closes the local copy.
-func (h *Holder) handOver(ctx context.Context, what request, listener net.Listener) error {
+// sendListener gives a listener to the holder and closes the local copy.
+func (h *Holder) sendListener(ctx context.Context, what request, listener net.Listener) error {
 	defer listener.Close()
 	file, err := listener.(*net.TCPListener).File()
 	if err != nil {
 		return fmt.Errorf("forwarding port %d: %w", what.Port, err)
 	}
 	defer file.Close()
-	_, err = h.ask(ctx, what, file.Fd())
+	_, err = h.roundTrip(ctx, what, file.Fd())
 	return err
 }
 
 // Forwardings lists the ports of Forward and Proxy.
 func (h *Holder) Forwardings(ctx context.Context) ([]Forwarding, error) {
-	answer, err := h.ask(ctx, request{Op: opList})
+	answer, err := h.roundTrip(ctx, request{Op: opList})
 	return answer.Forwardings, err
 }
 
 // Unforward closes a port of Forward or Proxy and its connections; it ignores a port that is not
 // open.
 func (h *Holder) Unforward(ctx context.Context, listenPort int) error {
-	_, err := h.ask(ctx, request{Op: opUnforward, Port: listenPort})
+	_, err := h.roundTrip(ctx, request{Op: opUnforward, Port: listenPort})
 	return err
 }
 
@@ -85,6 +85,6 @@ func (h *Holder) SetResolver(ctx context.Context, server string) error {
 	if _, _, err := net.SplitHostPort(server); server != "" && err != nil {
 		return fmt.Errorf("setting the DNS server %q: %w", server, err)
 	}
-	_, err := h.ask(ctx, request{Op: opResolver, Resolver: server})
+	_, err := h.roundTrip(ctx, request{Op: opResolver, Resolver: server})
 	return err
 }

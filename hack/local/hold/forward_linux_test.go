@@ -28,7 +28,7 @@ func serveInside(t *testing.T, holder *Holder, address, name string) {
 	go func() {
 		// The command ends with the holder.
 		_, _ = holder.Run(context.Background(), Command{
-			Path: self(t), Args: []string{address, name}, Env: []string{"HOLD_PART=serve"}, Stdout: write, Stderr: os.Stderr})
+			Path: testExecutable(t), Args: []string{address, name}, Env: []string{"HOLD_PART=serve"}, Stdout: write, Stderr: os.Stderr})
 		_ = write.Close()
 	}()
 	line := make([]byte, len("ready"))
@@ -48,12 +48,12 @@ func connect(t *testing.T, port int) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
 	require.NoError(t, err)
-	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(testTimeout)))
 	return conn.(*net.TCPConn)
 }
 
-// say sends a text, closes the sending half and returns the answer.
-func say(conn *net.TCPConn, text string) (string, error) {
+// exchangeText sends a text, closes the sending half and returns the answer.
+func exchangeText(conn *net.TCPConn, text string) (string, error) {
 	defer conn.Close()
 	if _, err := io.WriteString(conn, text); err != nil {
 		return "", err
@@ -66,7 +66,7 @@ func say(conn *net.TCPConn, text string) (string, error) {
 }
 
 func TestForward(t *testing.T) {
-	holder, _ := ensure(t)
+	holder, _ := startTestHolder(t)
 	serveInside(t, holder, "127.0.0.1:443", "one")
 	serveInside(t, holder, "127.0.0.2:443", "two")
 	port := freePort(t)
@@ -74,7 +74,7 @@ func TestForward(t *testing.T) {
 		{"127.0.0.1:443", "TEXTone"}, {"127.0.0.1:443", "TEXTone"}, {"127.0.0.2:443", "TEXTtwo"}, {"localhost:443", "TEXTone"},
 	} {
 		require.NoError(t, holder.Forward(t.Context(), port, test.to))
-		answer, err := say(connect(t, port), "text")
+		answer, err := exchangeText(connect(t, port), "text")
 		require.NoError(t, err)
 		assert.Equal(t, test.want, answer)
 		all, err := holder.Forwardings(t.Context())
@@ -86,7 +86,7 @@ func TestForward(t *testing.T) {
 	for i := range 200 {
 		all.Go(func() {
 			text := strings.Repeat("x", i*1000)
-			answer, err := say(connect(t, port), text)
+			answer, err := exchangeText(connect(t, port), text)
 			assert.NoError(t, err)
 			assert.Equal(t, strings.ToUpper(text)+"one", answer)
 		})
@@ -117,8 +117,8 @@ func TestForward(t *testing.T) {
 	assert.Empty(t, none)
 }
 
-func TestForwardOfAPortInUse(t *testing.T) {
-	holder, _ := ensure(t)
+func TestForwardPortInUse(t *testing.T) {
+	holder, _ := startTestHolder(t)
 	other, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer other.Close()
@@ -134,8 +134,8 @@ func TestForwardOfAPortInUse(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-func TestForwardAtTheSameTime(t *testing.T) {
-	holder, _ := ensure(t)
+func TestConcurrentForward(t *testing.T) {
+	holder, _ := startTestHolder(t)
 	port := freePort(t)
 	var all sync.WaitGroup
 	for range 8 {
@@ -145,7 +145,7 @@ func TestForwardAtTheSameTime(t *testing.T) {
 }
 
 func TestProxy(t *testing.T) {
-	holder, _ := ensure(t)
+	holder, _ := startTestHolder(t)
 	serveInside(t, holder, "127.1.2.3:443", "inside")
 	port := freePort(t)
 	require.NoError(t, holder.Proxy(t.Context(), port))
@@ -155,13 +155,13 @@ func TestProxy(t *testing.T) {
 	assert.True(t, all[0].Proxy())
 
 	conn := connect(t, port)
-	answer, err := say(conn, "CONNECT 127.1.2.3:443 HTTP/1.1\r\nHost: 127.1.2.3:443\r\n\r\nearly")
+	answer, err := exchangeText(conn, "CONNECT 127.1.2.3:443 HTTP/1.1\r\nHost: 127.1.2.3:443\r\n\r\nearly")
 	require.NoError(t, err)
 	assert.Equal(t, "HTTP/1.1 200 Connection established\r\n\r\nEARLYinside", answer)
 
 	within := freePort(t)
 	require.NoError(t, holder.Forward(t.Context(), within, "127.0.0.1:"+strconv.Itoa(port)))
-	answer, err = say(connect(t, within), "CONNECT 127.1.2.3:443 HTTP/1.1\r\nHost: 127.1.2.3:443\r\n\r\nearly")
+	answer, err = exchangeText(connect(t, within), "CONNECT 127.1.2.3:443 HTTP/1.1\r\nHost: 127.1.2.3:443\r\n\r\nearly")
 	require.NoError(t, err)
 	assert.Equal(t, "HTTP/1.1 200 Connection established\r\n\r\nEARLYinside", answer, "it has the same address inside")
 
@@ -177,7 +177,7 @@ func TestProxy(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, got.Body.Close())
 	assert.Equal(t, http.StatusMethodNotAllowed, got.StatusCode)
-	answer, err = say(connect(t, port), "nonsense\r\n\r\n")
+	answer, err = exchangeText(connect(t, port), "nonsense\r\n\r\n")
 	require.NoError(t, err)
 	assert.Contains(t, answer, "400 Bad Request")
 
@@ -186,8 +186,8 @@ func TestProxy(t *testing.T) {
 	require.NoError(t, holder.SetResolver(t.Context(), ""))
 }
 
-// TestNames uses a DNS server that knows one name.
-func TestNames(t *testing.T) {
+// TestProxyNames uses a DNS server that knows one name.
+func TestProxyNames(t *testing.T) {
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer server.Close()

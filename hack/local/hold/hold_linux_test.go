@@ -19,20 +19,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const patience = 30 * time.Second
+const testTimeout = 30 * time.Second
 
 // TestMain runs the program of the process that a test starts.
 func TestMain(m *testing.M) {
-	Become()
-	if part, found := parts[os.Getenv("HOLD_PART")]; found {
+	InitHolder()
+	if part, found := testProcesses[os.Getenv("HOLD_PART")]; found {
 		part(os.Args[1:])
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
-var parts = map[string]func([]string){
-	"possible": func([]string) { fmt.Print(Possible()) },
+var testProcesses = map[string]func([]string){
+	"possible": func([]string) { fmt.Print(CheckSupport()) },
 	"find": func(args []string) {
 		holder, err := Find(args[0])
 		fmt.Print(holder.PID(), " ", err)
@@ -40,11 +40,11 @@ var parts = map[string]func([]string){
 	// serve answers a connection with its input in upper case, once the client has closed its half.
 	"serve": func(args []string) {
 		listener, err := net.Listen("tcp", args[0])
-		must(err)
+		panicOnError(err)
 		fmt.Println("ready")
 		for {
 			conn, err := listener.Accept()
-			must(err)
+			panicOnError(err)
 			go func() {
 				defer conn.Close()
 				data, _ := io.ReadAll(conn)
@@ -55,43 +55,43 @@ var parts = map[string]func([]string){
 	// run runs a shell in the holder of a folder.
 	"run": func(args []string) {
 		holder, err := Find(args[0])
-		must(err)
-		_, err = holder.Run(context.Background(), shell(args[1]))
-		must(err)
+		panicOnError(err)
+		_, err = holder.Run(context.Background(), shellCommand(args[1]))
+		panicOnError(err)
 	},
 }
 
-func must(err error) {
+func panicOnError(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-func needNamespaces(t *testing.T) {
+func requireNamespaces(t *testing.T) {
 	t.Helper()
-	if err := Possible(); err != nil {
+	if err := CheckSupport(); err != nil {
 		t.Skip(err)
 	}
 }
 
-func self(t *testing.T) string {
+func testExecutable(t *testing.T) string {
 	t.Helper()
 	path, err := os.Executable()
 	require.NoError(t, err)
 	return path
 }
 
-// ensure starts a holder that ends with the test.
-func ensure(t *testing.T) (*Holder, string) {
+// startTestHolder starts a holder that ends with the test.
+func startTestHolder(t *testing.T) (*Holder, string) {
 	t.Helper()
-	needNamespaces(t)
+	requireNamespaces(t)
 	dir := t.TempDir()
-	return ensureAt(t, dir), dir
+	return startTestHolderAt(t, dir), dir
 }
 
-func ensureAt(t *testing.T, dir string) *Holder {
+func startTestHolderAt(t *testing.T, dir string) *Holder {
 	t.Helper()
-	holder, err := Ensure(t.Context(), dir, self(t))
+	holder, err := Ensure(t.Context(), dir, testExecutable(t))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
@@ -103,12 +103,12 @@ func ensureAt(t *testing.T, dir string) *Holder {
 	return holder
 }
 
-func shell(script string) Command {
+func shellCommand(script string) Command {
 	return Command{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}}
 }
 
-// output runs a command inside and returns its output and exit code.
-func output(t *testing.T, holder *Holder, command Command) (string, int) {
+// runOutput runs a command inside and returns its output and exit code.
+func runOutput(t *testing.T, holder *Holder, command Command) (string, int) {
 	t.Helper()
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
@@ -125,8 +125,8 @@ func output(t *testing.T, holder *Holder, command Command) (string, int) {
 	return <-said, code
 }
 
-// lives reports whether a process of the machine has this argument.
-func lives(t *testing.T, argument string) bool {
+// hasProcess reports whether a process of the machine has this argument.
+func hasProcess(t *testing.T, argument string) bool {
 	t.Helper()
 	return processWith(t, argument) > 0
 }
@@ -146,17 +146,17 @@ func processWith(t *testing.T, argument string) int {
 	return 0
 }
 
-// uniqueSeconds returns a unique duration to sleep, which identifies a process.
-func uniqueSeconds() string { return fmt.Sprintf("600.%d", time.Now().UnixNano()) }
+// uniqueSleep returns a unique duration to sleep, which identifies a process.
+func uniqueSleep() string { return fmt.Sprintf("600.%d", time.Now().UnixNano()) }
 
 func TestEnsureAndStop(t *testing.T) {
-	needNamespaces(t)
+	requireNamespaces(t)
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long/", 40))
 	none, err := Find(dir)
 	require.NoError(t, err)
 	assert.Nil(t, none)
-	holder := ensureAt(t, dir)
-	again, err := Ensure(t.Context(), dir, self(t))
+	holder := startTestHolderAt(t, dir)
+	again, err := Ensure(t.Context(), dir, testExecutable(t))
 	require.NoError(t, err)
 	found, err := Find(dir)
 	require.NoError(t, err)
@@ -169,52 +169,52 @@ func TestEnsureAndStop(t *testing.T) {
 	assert.Equal(t, strconv.Itoa(holder.PID())+"\n", string(record))
 
 	require.NoError(t, holder.Stop(t.Context()))
-	assert.Eventually(t, func() bool { return syscall.Kill(holder.PID(), 0) == syscall.ESRCH }, patience, time.Millisecond, "collected, too")
+	assert.Eventually(t, func() bool { return syscall.Kill(holder.PID(), 0) == syscall.ESRCH }, testTimeout, time.Millisecond, "collected, too")
 	none, err = Find(dir)
 	require.NoError(t, err)
 	assert.Nil(t, none)
 	require.NoError(t, holder.Stop(t.Context()), "stopping twice is harmless")
-	_, err = holder.Run(t.Context(), shell("true"))
+	_, err = holder.Run(t.Context(), shellCommand("true"))
 	assert.ErrorIs(t, err, errEnded)
 	log, err := os.ReadFile(filepath.Join(dir, logFile))
 	require.NoError(t, err)
 	assert.Empty(t, string(log))
 }
 
-func TestManyEnsureOneHolder(t *testing.T) {
-	needNamespaces(t)
+func TestConcurrentEnsure(t *testing.T) {
+	requireNamespaces(t)
 	dir := t.TempDir()
 	const callers = 8
 	pids := make([]int, callers)
 	var all sync.WaitGroup
 	for i := range callers {
 		all.Go(func() {
-			if holder, err := Ensure(t.Context(), dir, self(t)); assert.NoError(t, err) {
+			if holder, err := Ensure(t.Context(), dir, testExecutable(t)); assert.NoError(t, err) {
 				pids[i] = holder.PID()
 			}
 		})
 	}
 	all.Wait()
-	holder := ensureAt(t, dir)
+	holder := startTestHolderAt(t, dir)
 	for _, pid := range pids {
 		assert.Equal(t, holder.PID(), pid)
 	}
 }
 
-func TestKilledHolderTakesAllWithIt(t *testing.T) {
-	holder, dir := ensure(t)
-	mark := uniqueSeconds()
-	_, code := output(t, holder, shell("setsid sleep "+mark+" >/dev/null 2>&1 &"))
+func TestKilledHolderEndsAllProcesses(t *testing.T) {
+	holder, dir := startTestHolder(t)
+	mark := uniqueSleep()
+	_, code := runOutput(t, holder, shellCommand("setsid sleep "+mark+" >/dev/null 2>&1 &"))
 	require.Zero(t, code)
-	require.Eventually(t, func() bool { return lives(t, mark) }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return hasProcess(t, mark) }, testTimeout, time.Millisecond)
 	require.NoError(t, syscall.Kill(holder.PID(), syscall.SIGKILL))
-	require.Eventually(t, func() bool { return !lives(t, mark) }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return !hasProcess(t, mark) }, testTimeout, time.Millisecond)
 	require.Eventually(t, func() bool {
 		found, err := Find(dir)
 		return err == nil && found == nil
-	}, patience, time.Millisecond)
+	}, testTimeout, time.Millisecond)
 	assert.NoFileExists(t, filepath.Join(dir, socketFile))
-	another := ensureAt(t, dir)
+	another := startTestHolderAt(t, dir)
 	assert.NotEqual(t, holder.PID(), another.PID())
 }
 
@@ -223,24 +223,24 @@ func TestStopEndsAll(t *testing.T) {
 		script string
 		grace  time.Duration
 	}{
-		"detached":  {"exec sleep %s", patience},
+		"detached":  {"exec sleep %s", testTimeout},
 		"deaf":      {"trap '' TERM; exec sleep %s", 200 * time.Millisecond},
 		"suspended": {"exec sleep %s", 200 * time.Millisecond},
 		"nested":    {"exec unshare -Urpf sleep %s", 200 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			holder, _ := ensure(t)
-			mark := uniqueSeconds()
+			holder, _ := startTestHolder(t)
+			mark := uniqueSleep()
 			script := fmt.Sprintf(test.script, mark)
-			output(t, holder, shell(`setsid sh -c "`+strings.ReplaceAll(script, "$", `\$`)+`" >/dev/null 2>&1 &`))
-			require.Eventually(t, func() bool { return lives(t, mark) }, patience, time.Millisecond)
+			runOutput(t, holder, shellCommand(`setsid sh -c "`+strings.ReplaceAll(script, "$", `\$`)+`" >/dev/null 2>&1 &`))
+			require.Eventually(t, func() bool { return hasProcess(t, mark) }, testTimeout, time.Millisecond)
 			if name == "suspended" {
 				require.NoError(t, syscall.Kill(processWith(t, mark), syscall.SIGSTOP))
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), test.grace)
 			defer cancel()
 			require.NoError(t, holder.Stop(ctx))
-			assert.False(t, lives(t, mark))
+			assert.False(t, hasProcess(t, mark))
 			if name == "detached" {
 				assert.NoError(t, ctx.Err(), "SIGTERM is enough")
 			}
@@ -248,43 +248,43 @@ func TestStopEndsAll(t *testing.T) {
 	}
 }
 
-func TestStopOfAHungHolder(t *testing.T) {
-	holder, _ := ensure(t)
+func TestStopHungHolder(t *testing.T) {
+	holder, _ := startTestHolder(t)
 	require.NoError(t, syscall.Kill(holder.PID(), syscall.SIGSTOP))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	require.NoError(t, holder.Stop(ctx))
-	assert.Eventually(t, func() bool { return syscall.Kill(holder.PID(), 0) == syscall.ESRCH }, patience, time.Millisecond)
+	assert.Eventually(t, func() bool { return syscall.Kill(holder.PID(), 0) == syscall.ESRCH }, testTimeout, time.Millisecond)
 }
 
 func TestSignalEndsHolder(t *testing.T) {
-	holder, dir := ensure(t)
+	holder, dir := startTestHolder(t)
 	require.NoError(t, syscall.Kill(holder.PID(), syscall.SIGHUP), "a terminal that closes does nothing")
 	_, err := holder.Forwardings(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(holder.PID(), syscall.SIGTERM))
-	require.NoError(t, holder.gone(t.Context()))
+	require.NoError(t, holder.waitForEnd(t.Context()))
 	assert.NoFileExists(t, filepath.Join(dir, socketFile))
 }
 
 func TestRemovedFolderEndsHolder(t *testing.T) {
-	holder, dir := ensure(t)
-	mark := uniqueSeconds()
-	output(t, holder, shell("setsid sleep "+mark+" >/dev/null 2>&1 &"))
-	require.Eventually(t, func() bool { return lives(t, mark) }, patience, time.Millisecond)
+	holder, dir := startTestHolder(t)
+	mark := uniqueSleep()
+	runOutput(t, holder, shellCommand("setsid sleep "+mark+" >/dev/null 2>&1 &"))
+	require.Eventually(t, func() bool { return hasProcess(t, mark) }, testTimeout, time.Millisecond)
 	require.NoError(t, os.RemoveAll(dir))
-	require.Eventually(t, func() bool { return !lives(t, mark) && syscall.Kill(holder.PID(), 0) == syscall.ESRCH },
-		patience, time.Millisecond)
+	require.Eventually(t, func() bool { return !hasProcess(t, mark) && syscall.Kill(holder.PID(), 0) == syscall.ESRCH },
+		testTimeout, time.Millisecond)
 	require.NoError(t, os.Mkdir(dir, 0o700))
 }
 
-func TestInside(t *testing.T) {
-	holder, dir := ensure(t)
-	said, code := output(t, holder, shell("id -u; id -g; ps -o pid= -p 1; cat /proc/sys/net/ipv4/ip_forward > /dev/null && ls /proc/sys/net/ipv4/conf"))
+func TestEnvironmentInside(t *testing.T) {
+	holder, dir := startTestHolder(t)
+	said, code := runOutput(t, holder, shellCommand("id -u; id -g; ps -o pid= -p 1; cat /proc/sys/net/ipv4/ip_forward > /dev/null && ls /proc/sys/net/ipv4/conf"))
 	assert.Zero(t, code)
 	assert.Equal(t, "0 0 1 all default lo", strings.Join(strings.Fields(said), " "))
 
-	said, _ = output(t, holder, Command{Path: self(t), Args: []string{dir}, Env: []string{"HOLD_PART=find"}})
+	said, _ = runOutput(t, holder, Command{Path: testExecutable(t), Args: []string{dir}, Env: []string{"HOLD_PART=find"}})
 	assert.Equal(t, "1 <nil>", said)
 
 	outside, err := net.Listen("tcp", "127.0.0.1:0")
@@ -292,12 +292,12 @@ func TestInside(t *testing.T) {
 	defer outside.Close()
 	_, port, err := net.SplitHostPort(outside.Addr().String())
 	require.NoError(t, err)
-	said, _ = output(t, holder, Command{
+	said, _ = runOutput(t, holder, Command{
 		Path: "/bin/bash", Args: []string{"-c", "exec 2>&1; : < /dev/tcp/127.0.0.1/" + port}})
 	assert.Contains(t, said, "refused", "the loopback device is another one")
 
 	file := filepath.Join(dir, "file")
-	output(t, holder, shell("mkdir "+dir+"/mnt && mount -t tmpfs none "+dir+"/mnt && touch "+dir+"/mnt/hidden; echo text > "+file))
+	runOutput(t, holder, shellCommand("mkdir "+dir+"/mnt && mount -t tmpfs none "+dir+"/mnt && touch "+dir+"/mnt/hidden; echo text > "+file))
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, "text\n", string(data))
@@ -308,35 +308,35 @@ func TestInside(t *testing.T) {
 }
 
 func TestOrphansAreCollected(t *testing.T) {
-	holder, _ := ensure(t)
-	output(t, holder, shell("for i in 1 2 3 4 5 6 7 8; do (true & ); (sleep 0.01 & ) ; done"))
+	holder, _ := startTestHolder(t)
+	runOutput(t, holder, shellCommand("for i in 1 2 3 4 5 6 7 8; do (true & ); (sleep 0.01 & ) ; done"))
 	require.Eventually(t, func() bool {
-		said, code := output(t, holder, shell("cat /proc/[0-9]*/stat | wc -l"))
+		said, code := runOutput(t, holder, shellCommand("cat /proc/[0-9]*/stat | wc -l"))
 		return code == 0 && strings.TrimSpace(said) == "4" // holder, shell, cat, wc
-	}, patience, time.Millisecond)
+	}, testTimeout, time.Millisecond)
 }
 
-func TestPossibleGivesTheReason(t *testing.T) {
-	holder, _ := ensure(t)
-	said, _ := output(t, holder, Command{Path: self(t), Env: []string{"HOLD_PART=possible"}})
+func TestCheckSupportReason(t *testing.T) {
+	holder, _ := startTestHolder(t)
+	said, _ := runOutput(t, holder, Command{Path: testExecutable(t), Env: []string{"HOLD_PART=possible"}})
 	assert.Equal(t, "<nil>", said, "namespaces in namespaces")
-	output(t, holder, shell("echo 0 > /proc/sys/user/max_user_namespaces"))
-	said, _ = output(t, holder, Command{Path: self(t), Env: []string{"HOLD_PART=possible"}})
+	runOutput(t, holder, shellCommand("echo 0 > /proc/sys/user/max_user_namespaces"))
+	said, _ = runOutput(t, holder, Command{Path: testExecutable(t), Env: []string{"HOLD_PART=possible"}})
 	assert.Contains(t, said, "user.max_user_namespaces is 0")
 }
 
-func TestProgramThatIsNoHolder(t *testing.T) {
-	needNamespaces(t)
+func TestProgramWithoutServe(t *testing.T) {
+	requireNamespaces(t)
 	_, err := Ensure(t.Context(), t.TempDir(), "/bin/true")
 	assert.ErrorContains(t, err, "says nothing")
-	t.Setenv(marker, "1")
-	_, err = Ensure(t.Context(), t.TempDir(), self(t))
+	t.Setenv(markerEnv, "1")
+	_, err = Ensure(t.Context(), t.TempDir(), testExecutable(t))
 	assert.ErrorContains(t, err, "does not serve")
 	assert.ErrorContains(t, Serve([]string{t.TempDir()}), "not by hand")
 }
 
-func TestNothingIsInherited(t *testing.T) {
-	needNamespaces(t)
+func TestHolderInheritsNoFiles(t *testing.T) {
+	requireNamespaces(t)
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	defer read.Close()
@@ -344,7 +344,7 @@ func TestNothingIsInherited(t *testing.T) {
 	dir := t.TempDir()
 	fd, err := syscall.Dup(int(write.Fd()))
 	require.NoError(t, err)
-	ensureAt(t, dir)
+	startTestHolderAt(t, dir)
 	require.NoError(t, syscall.Close(fd))
 	require.NoError(t, write.Close())
 	ended := make(chan error, 1)
@@ -355,7 +355,7 @@ func TestNothingIsInherited(t *testing.T) {
 	select {
 	case err := <-ended:
 		assert.NoError(t, err)
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("the holder keeps a file that it was not given")
 	}
 }

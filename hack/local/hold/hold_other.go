@@ -7,22 +7,22 @@ import (
 	"errors"
 )
 
-var errNotHere = errors.New("namespaces are a feature of Linux")
+var errUnsupported = errors.New("namespaces are a feature of Linux")
 
 // Holder is never created on this system.
 type Holder struct{}
 
-// Become does nothing on this system.
-func Become() {}
+// InitHolder does nothing on this system.
+func InitHolder() {}
 
-// Possible returns an error: this is not Linux.
-func Possible() error { return errNotHere }
+// CheckSupport returns an error: this is not Linux.
+func CheckSupport() error { return errUnsupported }
 
 // Serve fails on this system.
-func Serve([]string) error { return errNotHere }
+func Serve([]string) error { return errUnsupported }
 
 // Ensure fails on this system.
-func Ensure(context.Context, string, string) (*Holder, error) { return nil, errNotHere }
+func Ensure(context.Context, string, string) (*Holder, error) { return nil, errUnsupported }
 
 // Find returns nil.
 func Find(string) (*Holder, error) { return nil, nil }
@@ -31,25 +31,25 @@ func Find(string) (*Holder, error) { return nil, nil }
 func (*Holder) PID() int { return 0 }
 
 // Run fails on this system.
-func (*Holder) Run(context.Context, Command) (int, error) { return 0, errNotHere }
+func (*Holder) Run(context.Context, Command) (int, error) { return 0, errUnsupported }
 
 // Forward fails on this system.
-func (*Holder) Forward(context.Context, int, string) error { return errNotHere }
+func (*Holder) Forward(context.Context, int, string) error { return errUnsupported }
 
 // Proxy fails on this system.
-func (*Holder) Proxy(context.Context, int) error { return errNotHere }
+func (*Holder) Proxy(context.Context, int) error { return errUnsupported }
 
 // Forwardings fails on this system.
-func (*Holder) Forwardings(context.Context) ([]Forwarding, error) { return nil, errNotHere }
+func (*Holder) Forwardings(context.Context) ([]Forwarding, error) { return nil, errUnsupported }
 
 // Unforward fails on this system.
-func (*Holder) Unforward(context.Context, int) error { return errNotHere }
+func (*Holder) Unforward(context.Context, int) error { return errUnsupported }
 
 // SetResolver fails on this system.
-func (*Holder) SetResolver(context.Context, string) error { return errNotHere }
+func (*Holder) SetResolver(context.Context, string) error { return errUnsupported }
 
 // Stop fails on this system.
-func (*Holder) Stop(context.Context) error { return errNotHere }
+func (*Holder) Stop(context.Context) error { return errUnsupported }
 
-// Outside fails on this system.
-func (*Holder) Outside() (map[int]int, error) { return nil, errNotHere }
+// HostPIDs fails on this system.
+func (*Holder) HostPIDs() (map[int]int, error) { return nil, errUnsupported }

@@ -81,8 +81,8 @@ func (h *Holder) connectOnce(ctx context.Context) (*net.UnixConn, error) {
 	return conn.(*net.UnixConn), nil
 }
 
-// ask sends one request with files and waits for the answer.
-func (h *Holder) ask(ctx context.Context, what request, files ...uintptr) (response, error) {
+// roundTrip sends one request with files and waits for the answer.
+func (h *Holder) roundTrip(ctx context.Context, what request, files ...uintptr) (response, error) {
 	const patience = 20 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -173,7 +173,7 @@ func (h *Holder) Run(ctx context.Context, command Command) (int, error) {
 // Stop ends all processes inside: SIGTERM first, SIGKILL after ten seconds or when ctx is done. It
 // returns when the last process has ended.
 func (h *Holder) Stop(ctx context.Context) error {
-	process, err := h.open()
+	process, err := h.openPIDFD()
 	if err != nil || process < 0 {
 		return err
 	}
@@ -182,7 +182,7 @@ func (h *Holder) Stop(ctx context.Context) error {
 	if deadline, limited := ctx.Deadline(); limited {
 		grace = max(0, min(grace, time.Until(deadline)))
 	}
-	_, err = h.ask(ctx, request{Op: opStop, Grace: grace})
+	_, err = h.roundTrip(ctx, request{Op: opStop, Grace: grace})
 	if err == nil || errors.Is(err, errEnded) || errors.Is(err, errEnding) {
 		// The holder itself kills processes that ignore SIGTERM.
 		const more = 5 * time.Second
@@ -205,9 +205,9 @@ func (h *Holder) Stop(ctx context.Context) error {
 	return err
 }
 
-// gone returns when the holder, and so all processes inside, have ended.
-func (h *Holder) gone(ctx context.Context) error {
-	process, err := h.open()
+// waitForEnd returns when the holder, and so all processes inside, have ended.
+func (h *Holder) waitForEnd(ctx context.Context) error {
+	process, err := h.openPIDFD()
 	if err != nil || process < 0 {
 		return err
 	}
@@ -215,8 +215,8 @@ func (h *Holder) gone(ctx context.Context) error {
 	return awaitEnd(ctx, process)
 }
 
-// open returns a pidfd of the holder, -1 if the holder has ended.
-func (h *Holder) open() (int, error) {
+// openPIDFD returns a pidfd of the holder, -1 if the holder has ended.
+func (h *Holder) openPIDFD() (int, error) {
 	if h.pid == 0 {
 		return -1, fmt.Errorf("the holder of %s cannot be seen from this process-id namespace", h.dir)
 	}

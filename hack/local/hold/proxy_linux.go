@@ -21,16 +21,16 @@ func serveProxy(ctx context.Context, client *net.TCPConn, resolver string) {
 	reader := bufio.NewReader(io.LimitReader(client, maxProxyHead))
 	request, err := http.ReadRequest(reader)
 	if err != nil {
-		refuse(client, http.StatusBadRequest, "not an HTTP request")
+		writeProxyError(client, http.StatusBadRequest, "not an HTTP request")
 		return
 	}
 	if request.Method != http.MethodConnect {
-		refuse(client, http.StatusMethodNotAllowed, "only CONNECT is served here: use it as proxy for https")
+		writeProxyError(client, http.StatusMethodNotAllowed, "only CONNECT is served here: use it as proxy for https")
 		return
 	}
 	server, err := dial(ctx, request.Host, resolver)
 	if err != nil {
-		refuse(client, http.StatusBadGateway, err.Error())
+		writeProxyError(client, http.StatusBadGateway, err.Error())
 		return
 	}
 	// The client may have sent more than its request.
@@ -44,10 +44,10 @@ func serveProxy(ctx context.Context, client *net.TCPConn, resolver string) {
 		_ = server.Close()
 		return
 	}
-	pipe(ctx, client, server)
+	copyBoth(ctx, client, server)
 }
 
-func refuse(client *net.TCPConn, code int, reason string) {
+func writeProxyError(client *net.TCPConn, code int, reason string) {
 	_, _ = fmt.Fprintf(client, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
 		code, http.StatusText(code), len(reason)+1, reason)
 }

@@ -16,8 +16,8 @@ import (
 // kernel returns the holder's id as the asking process sees it. Other code uses locks of an open
 // file, so that goroutines of one process exclude each other, too.
 
-// errRuns reports that the folder has another holder.
-var errRuns = errors.New("another holder of this folder runs")
+// errHolderRunning reports that the folder has another holder.
+var errHolderRunning = errors.New("another holder of this folder runs")
 
 // writeRecord makes this process the holder of the folder until it ends; outside is its id for
 // readers of the file. This process must keep the file open and not open it again: closing the
@@ -34,10 +34,10 @@ func writeRecord(dir, outside string) (*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("opening record: %w", err)
 		}
-		lock := wholeFile(unix.F_WRLCK)
+		lock := fileLock(unix.F_WRLCK)
 		err = unix.FcntlFlock(file.Fd(), unix.F_SETLK, &lock)
 		switch {
-		case err == nil && !isElsewhere(file, path):
+		case err == nil && !isReplaced(file, path):
 			if err := file.Truncate(0); err != nil {
 				return nil, fmt.Errorf("writing record: %w", err)
 			}
@@ -50,7 +50,7 @@ func writeRecord(dir, outside string) (*os.File, error) {
 		}
 		_ = file.Close()
 	}
-	return nil, errRuns
+	return nil, errHolderRunning
 }
 
 // readRecord reports whether the folder has a holder, and its process id, 0 if the caller's
@@ -65,7 +65,7 @@ func readRecord(dir string) (pid int, lives bool, err error) {
 		return 0, false, fmt.Errorf("opening record: %w", err)
 	}
 	defer file.Close()
-	lock := wholeFile(unix.F_WRLCK)
+	lock := fileLock(unix.F_WRLCK)
 	if err := unix.FcntlFlock(file.Fd(), unix.F_OFD_GETLK, &lock); err != nil {
 		return 0, false, fmt.Errorf("reading lock of record: %w", err)
 	}
@@ -73,8 +73,8 @@ func readRecord(dir string) (pid int, lives bool, err error) {
 		return int(lock.Pid), true, nil
 	}
 	// There is no holder. A starting holder may have opened the file, but will notice its removal.
-	lock = wholeFile(unix.F_WRLCK)
-	if err := unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &lock); err != nil || isElsewhere(file, path) {
+	lock = fileLock(unix.F_WRLCK)
+	if err := unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &lock); err != nil || isReplaced(file, path) {
 		return 0, false, nil
 	}
 	removeFiles(dir)
@@ -88,10 +88,10 @@ func removeFiles(dir string) {
 	_ = os.Remove(filepath.Join(dir, recordFile))
 }
 
-func wholeFile(kind int16) unix.Flock_t { return unix.Flock_t{Type: kind, Whence: io.SeekStart} }
+func fileLock(kind int16) unix.Flock_t { return unix.Flock_t{Type: kind, Whence: io.SeekStart} }
 
-// isElsewhere reports whether the path no longer leads to the open file.
-func isElsewhere(file *os.File, path string) bool {
+// isReplaced reports whether the path no longer leads to the open file.
+func isReplaced(file *os.File, path string) bool {
 	mine, err := file.Stat()
 	if err != nil {
 		return false

@@ -19,10 +19,10 @@ import (
 // outside and stay there, wherever the accepting process is.
 type relays struct {
 	ctx context.Context
-	// slots limit the connections of all relays; further connections wait in the kernel.
-	slots chan struct{}
-	// within: this process is inside, the listeners are outside.
-	within bool
+	// connectionSlots limit the connections of all relays; further connections wait in the kernel.
+	connectionSlots chan struct{}
+	// isInside: this process is inside, the listeners are outside.
+	isInside bool
 
 	mu       sync.Mutex
 	byPort   map[int]*relay
@@ -44,7 +44,7 @@ func (r *relay) close() {
 }
 
 func newRelays(ctx context.Context, connections int) *relays {
-	return &relays{ctx: ctx, slots: make(chan struct{}, connections), byPort: map[int]*relay{}}
+	return &relays{ctx: ctx, connectionSlots: make(chan struct{}, connections), byPort: map[int]*relay{}}
 }
 
 // maxConnections derives the limit from half of the allowed open files. A connection has two
@@ -58,8 +58,8 @@ func maxConnections() int {
 	return int(max(16, min(plenty, limit.Cur/(2*filesOfOne))))
 }
 
-// redirect changes the target of a port and reports whether the port exists.
-func (r *relays) redirect(port int, to string) bool {
+// setTarget changes the target of a port and reports whether the port exists.
+func (r *relays) setTarget(port int, to string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known, found := r.byPort[port]
@@ -83,7 +83,7 @@ func (r *relays) listen(port int, to string, file *os.File) error {
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	added := &relay{Forwarding: Forwarding{Port: port, To: to}, listeners: []net.Listener{listener}, cancel: cancel}
-	if r.within && added.Proxy() {
+	if r.isInside && added.Proxy() {
 		same, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			cancel()
@@ -129,8 +129,8 @@ func (r *relays) setResolver(server string) {
 	r.resolver = server
 }
 
-// target returns the current target of a relay and the current DNS server.
-func (r *relays) target(of *relay) (to Forwarding, resolver string) {
+// currentTarget returns the current target of a relay and the current DNS server.
+func (r *relays) currentTarget(of *relay) (to Forwarding, resolver string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return of.Forwarding, r.resolver
@@ -140,13 +140,13 @@ func (r *relays) accept(ctx context.Context, from *relay, listener net.Listener)
 	pause := backOff{}
 	for {
 		select {
-		case r.slots <- struct{}{}:
+		case r.connectionSlots <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 		conn, err := listener.Accept()
 		if err != nil {
-			<-r.slots
+			<-r.connectionSlots
 			if ctx.Err() != nil {
 				return
 			}
@@ -156,10 +156,10 @@ func (r *relays) accept(ctx context.Context, from *relay, listener net.Listener)
 		}
 		pause.reset()
 		go func() {
-			defer func() { <-r.slots }()
+			defer func() { <-r.connectionSlots }()
 			client := conn.(*net.TCPConn)
 			defer client.Close()
-			to, resolver := r.target(from)
+			to, resolver := r.currentTarget(from)
 			if to.Proxy() {
 				serveProxy(ctx, client, resolver)
 				return
@@ -170,7 +170,7 @@ func (r *relays) accept(ctx context.Context, from *relay, listener net.Listener)
 				_ = client.SetLinger(0)
 				return
 			}
-			pipe(ctx, client, server)
+			copyBoth(ctx, client, server)
 		}()
 	}
 }

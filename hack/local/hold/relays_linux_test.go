@@ -49,7 +49,7 @@ func relayTo(t *testing.T, all *relays, to string) int {
 	return port
 }
 
-func TestRelaysLeaveNothing(t *testing.T) {
+func TestRelaysLeaveNoGoroutines(t *testing.T) {
 	echo := echoServer(t)
 	before := runtime.NumGoroutine()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -58,7 +58,7 @@ func TestRelaysLeaveNothing(t *testing.T) {
 	port := relayTo(t, all, echo.Addr().String())
 	proxy := relayTo(t, all, "")
 	for range 50 {
-		answer, err := say(connect(t, port), "text")
+		answer, err := exchangeText(connect(t, port), "text")
 		require.NoError(t, err)
 		require.Equal(t, "text", answer)
 	}
@@ -76,7 +76,7 @@ func TestRelaysLeaveNothing(t *testing.T) {
 			end(conn)
 		}
 	}
-	assert.Eventually(t, func() bool { return len(all.slots) == 2 }, patience, time.Millisecond, "one each waits to accept")
+	assert.Eventually(t, func() bool { return len(all.connectionSlots) == 2 }, testTimeout, time.Millisecond, "one each waits to accept")
 	idle := connect(t, port)
 	defer idle.Close()
 	_, err := io.WriteString(idle, "x")
@@ -85,11 +85,11 @@ func TestRelaysLeaveNothing(t *testing.T) {
 	defer waiting.Close()
 	cancel()
 	// Eventually would add goroutines of its own.
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && runtime.NumGoroutine() > before; {
+	for deadline := time.Now().Add(testTimeout); time.Now().Before(deadline) && runtime.NumGoroutine() > before; {
 		time.Sleep(time.Millisecond)
 	}
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before, "open connections end with the relays")
-	assert.Empty(t, all.slots)
+	assert.Empty(t, all.connectionSlots)
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
@@ -113,7 +113,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	defer next.Close()
 	require.NoError(t, next.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	require.Error(t, talk(next), "it waits")
-	require.NoError(t, next.SetReadDeadline(time.Now().Add(patience)))
+	require.NoError(t, next.SetReadDeadline(time.Now().Add(testTimeout)))
 	require.NoError(t, open[0].Close())
 	assert.NoError(t, talk(next), "its turn has come")
 	for _, conn := range open {
@@ -121,14 +121,14 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// failing fails several times before it accepts, as without free files.
-type failing struct {
+// failingListener fails several times before it accepts, as without free files.
+type failingListener struct {
 	net.Listener
-	left atomic.Int32
+	failuresLeft atomic.Int32
 }
 
-func (f *failing) Accept() (net.Conn, error) {
-	if f.left.Add(-1) >= 0 {
+func (f *failingListener) Accept() (net.Conn, error) {
+	if f.failuresLeft.Add(-1) >= 0 {
 		return nil, errors.New("too many open files")
 	}
 	return f.Listener.Accept()
@@ -138,8 +138,8 @@ func TestAcceptSurvivesErrors(t *testing.T) {
 	echo := echoServer(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	flaky := &failing{Listener: listener}
-	flaky.left.Store(3)
+	flaky := &failingListener{Listener: listener}
+	flaky.failuresLeft.Store(3)
 	ctx, cancel := context.WithCancel(t.Context())
 	all := newRelays(ctx, 3)
 	ended := make(chan struct{})
@@ -147,7 +147,7 @@ func TestAcceptSurvivesErrors(t *testing.T) {
 		defer close(ended)
 		all.accept(ctx, &relay{Forwarding: Forwarding{To: echo.Addr().String()}}, flaky)
 	}()
-	answer, err := say(connect(t, listener.Addr().(*net.TCPAddr).Port), "text")
+	answer, err := exchangeText(connect(t, listener.Addr().(*net.TCPAddr).Port), "text")
 	require.NoError(t, err)
 	assert.Equal(t, "text", answer)
 	cancel()

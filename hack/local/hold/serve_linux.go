@@ -24,10 +24,10 @@ const (
 	statusExists = "exists"
 )
 
-// Become runs the holder if this process was started as one, and then does not return. It must be
-// called first in main or TestMain; programs with commands call Serve instead.
-func Become() {
-	if len(os.Args) < 2 || os.Args[1] != subcommand || os.Getpid() != 1 {
+// InitHolder runs the holder if this process was started as one, and then does not return. It must
+// be called first in main or TestMain; programs with commands call Serve instead.
+func InitHolder() {
+	if len(os.Args) < 2 || os.Args[1] != holdSubcommand || os.Getpid() != 1 {
 		return
 	}
 	if err := Serve(os.Args[2:]); err != nil {
@@ -50,21 +50,21 @@ func Serve(args []string) error {
 	unix.CloseOnExec(statusFD)
 	closeInherited(statusFD + 1)
 	if args[0] == tryFlag {
-		return report(status, tryOut(), statusReady)
+		return reportStart(status, checkNamespaces(), statusReady)
 	}
 	server, err := newServer(args[0])
-	if errors.Is(err, errRuns) {
-		return report(status, nil, statusExists)
+	if errors.Is(err, errHolderRunning) {
+		return reportStart(status, nil, statusExists)
 	}
-	if err := report(status, err, statusReady); err != nil {
+	if err := reportStart(status, err, statusReady); err != nil {
 		return err
 	}
 	server.serve()
 	return nil
 }
 
-// report sends the error, or else the word, to the parent and returns the error.
-func report(status *os.File, err error, word string) error {
+// reportStart sends the error, or else the word, to the parent and returns the error.
+func reportStart(status *os.File, err error, word string) error {
 	if err != nil {
 		word = err.Error()
 	}
@@ -79,22 +79,22 @@ type server struct {
 	record   *os.File
 	children *children
 	relays   *relays
-	// stop receives the grace of the first Stop request.
-	stop chan time.Duration
+	// stopRequests receives the grace of the first Stop request.
+	stopRequests chan time.Duration
 	// ctx ends when the holder must end.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// ended receives SIGTERM.
-	ended chan os.Signal
+	// sigterm receives SIGTERM.
+	sigterm chan os.Signal
 }
 
 // newServer locks the folder and sets the namespaces up.
 func newServer(dir string) (*server, error) {
-	s := &server{dir: dir, children: newChildren(), stop: make(chan time.Duration, 1), ended: make(chan os.Signal, 1)}
+	s := &server{dir: dir, children: newChildren(), stopRequests: make(chan time.Duration, 1), sigterm: make(chan os.Signal, 1)}
 	// The holder outlives its terminal, so it must not end on the terminal's signals. It catches
 	// them: commands would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT)
-	signal.Notify(s.ended, syscall.SIGTERM)
+	signal.Notify(s.sigterm, syscall.SIGTERM)
 	// The old /proc has the process id outside.
 	outside, err := os.Readlink("/proc/self")
 	if err != nil {
@@ -103,7 +103,7 @@ func newServer(dir string) (*server, error) {
 	if s.record, err = writeRecord(dir, outside); err != nil {
 		return nil, err
 	}
-	if err := setUp(); err != nil {
+	if err := setUpNamespaces(); err != nil {
 		removeFiles(dir)
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func newServer(dir string) (*server, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.relays = newRelays(s.ctx, maxConnections())
-	s.relays.within = true
+	s.relays.isInside = true
 	s.children.reap()
 	return s, nil
 }
@@ -144,23 +144,23 @@ func (s *server) serve() {
 	go s.accept()
 	grace := defaultGrace
 	select {
-	case grace = <-s.stop:
-	case <-s.ended:
-	case <-s.abandoned():
+	case grace = <-s.stopRequests:
+	case <-s.sigterm:
+	case <-s.watchRecord():
 		log.Printf("the record is gone: nobody could find this holder any more")
 	}
 	s.cancel()
-	s.endAll(syscall.SIGTERM, grace)
-	s.endAll(syscall.SIGKILL, defaultGrace)
-	if !isElsewhere(s.record, filepath.Join(s.dir, recordFile)) {
+	s.signalAll(syscall.SIGTERM, grace)
+	s.signalAll(syscall.SIGKILL, defaultGrace)
+	if !isReplaced(s.record, filepath.Join(s.dir, recordFile)) {
 		removeFiles(s.dir)
 	}
 	// The kernel kills the remaining processes when this one ends.
 }
 
-// abandoned returns a channel that is closed when the state folder is removed: otherwise the
+// watchRecord returns a channel that is closed when the state folder is removed: otherwise the
 // processes would run forever.
-func (s *server) abandoned() <-chan struct{} {
+func (s *server) watchRecord() <-chan struct{} {
 	const interval = time.Second
 	gone := make(chan struct{})
 	go func() {
@@ -170,7 +170,7 @@ func (s *server) abandoned() <-chan struct{} {
 			case <-s.ctx.Done():
 				return
 			}
-			if isElsewhere(s.record, filepath.Join(s.dir, recordFile)) {
+			if isReplaced(s.record, filepath.Join(s.dir, recordFile)) {
 				close(gone)
 				return
 			}
@@ -179,8 +179,8 @@ func (s *server) abandoned() <-chan struct{} {
 	return gone
 }
 
-// endAll sends the signal to all other processes and waits for their end.
-func (s *server) endAll(signal syscall.Signal, wait time.Duration) {
+// signalAll sends the signal to all other processes and waits for their end.
+func (s *server) signalAll(signal syscall.Signal, wait time.Duration) {
 	const poll = 5 * time.Millisecond
 	_ = syscall.Kill(-1, signal)
 	for deadline := time.Now().Add(wait); time.Now().Before(deadline); time.Sleep(poll) {
@@ -230,14 +230,14 @@ func (s *server) handle(conn *net.UnixConn) {
 	case s.ctx.Err() != nil:
 		answer.Ending = true
 	case asked.Op == opRun:
-		answer, files = s.run(conn, asked, files)
+		answer, files = s.runCommand(conn, asked, files)
 	case asked.Op == opForward && len(files) == 1:
 		listener := os.NewFile(uintptr(files[0]), "listener "+strconv.Itoa(asked.Port))
 		files = nil
-		answer = result(s.relays.listen(asked.Port, asked.To, listener))
+		answer = toResponse(s.relays.listen(asked.Port, asked.To, listener))
 		_ = listener.Close()
 	case asked.Op == opForward:
-		answer.NeedListener = !s.relays.redirect(asked.Port, asked.To)
+		answer.NeedListener = !s.relays.setTarget(asked.Port, asked.To)
 	case asked.Op == opUnforward:
 		s.relays.remove(asked.Port)
 	case asked.Op == opList:
@@ -246,7 +246,7 @@ func (s *server) handle(conn *net.UnixConn) {
 		s.relays.setResolver(asked.Resolver)
 	case asked.Op == opStop:
 		select {
-		case s.stop <- asked.Grace:
+		case s.stopRequests <- asked.Grace:
 		default:
 		}
 	case asked.Op != opPing:
@@ -257,15 +257,15 @@ func (s *server) handle(conn *net.UnixConn) {
 	}
 }
 
-func result(err error) response {
+func toResponse(err error) response {
 	if err != nil {
 		return response{Error: err.Error()}
 	}
 	return response{}
 }
 
-// run runs a command until it ends. The caller must close the returned files.
-func (s *server) run(conn *net.UnixConn, asked request, files []int) (response, []int) {
+// runCommand runs a command until it ends. The caller must close the returned files.
+func (s *server) runCommand(conn *net.UnixConn, asked request, files []int) (response, []int) {
 	if len(files) != 3 {
 		return response{Error: fmt.Sprintf("a command needs three files, %d came", len(files))}, files
 	}

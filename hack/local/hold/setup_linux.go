@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaces returns the attributes of a process that becomes process 1 of new namespaces, in which
-// the caller is root and no other user exists.
-func namespaces() *syscall.SysProcAttr {
+// namespaceAttributes returns the attributes of a process that becomes process 1 of new namespaces,
+// in which the caller is root and no other user exists.
+func namespaceAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid:      true,
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWNS,
@@ -21,8 +21,8 @@ func namespaces() *syscall.SysProcAttr {
 	}
 }
 
-// setUp makes the new namespaces usable, from inside.
-func setUp() error {
+// setUpNamespaces makes the new namespaces usable, from inside.
+func setUpNamespaces() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
@@ -40,9 +40,9 @@ func setUp() error {
 	return nil
 }
 
-// tryOut tries the operations that a holder and its pods need.
-func tryOut() error {
-	if err := setUp(); err != nil {
+// checkNamespaces tries the operations that a holder and its pods need.
+func checkNamespaces() error {
+	if err := setUpNamespaces(); err != nil {
 		return err
 	}
 	attributes := netlink.NewLinkAttrs()

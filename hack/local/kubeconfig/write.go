@@ -19,7 +19,7 @@ type Entry struct {
 	Proxy string
 }
 
-type named struct {
+type namedEntry struct {
 	Name    string            `yaml:"name"`
 	Cluster map[string]string `yaml:"cluster,omitempty"`
 	User    map[string]string `yaml:"user,omitempty"`
@@ -27,12 +27,12 @@ type named struct {
 }
 
 type config struct {
-	APIVersion     string  `yaml:"apiVersion"`
-	Kind           string  `yaml:"kind"`
-	CurrentContext string  `yaml:"current-context"`
-	Clusters       []named `yaml:"clusters"`
-	Users          []named `yaml:"users"`
-	Contexts       []named `yaml:"contexts"`
+	APIVersion     string       `yaml:"apiVersion"`
+	Kind           string       `yaml:"kind"`
+	CurrentContext string       `yaml:"current-context"`
+	Clusters       []namedEntry `yaml:"clusters"`
+	Users          []namedEntry `yaml:"users"`
+	Contexts       []namedEntry `yaml:"contexts"`
 }
 
 // Write writes the entries to path, readable only by the user. The first is the current context.
@@ -54,11 +54,11 @@ func Write(path string, entries []Entry) error {
 		if entry.Proxy != "" {
 			cluster["proxy-url"] = entry.Proxy
 		}
-		out.Clusters = append(out.Clusters, named{Name: entry.Name, Cluster: cluster})
-		out.Users = append(out.Users, named{Name: entry.Name, User: map[string]string{
+		out.Clusters = append(out.Clusters, namedEntry{Name: entry.Name, Cluster: cluster})
+		out.Users = append(out.Users, namedEntry{Name: entry.Name, User: map[string]string{
 			"client-certificate-data": data[1], "client-key-data": data[2],
 		}})
-		out.Contexts = append(out.Contexts, named{Name: entry.Name, Context: map[string]string{
+		out.Contexts = append(out.Contexts, namedEntry{Name: entry.Name, Context: map[string]string{
 			"cluster": entry.Name, "user": entry.Name,
 		}})
 	}

@@ -23,16 +23,16 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/podnet"
 )
 
-// addons has the flags of the command.
-type addons struct {
+// addonsOptions has the flags of the command.
+type addonsOptions struct {
 	kubeconfig, services, loadBalancers, dns, apiServer, volumes, networks, taint string
-	namesOf                                                                       []string
+	otherKubeconfigs                                                              []string
 	oneNode                                                                       bool
 	executables                                                                   map[string]string
 }
 
 func addonsCommand() *cobra.Command {
-	a := &addons{}
+	a := &addonsOptions{}
 	command := &cobra.Command{
 		Use:   "addons",
 		Short: "Do what Services, names, volumes and Etcds of a cluster need, and send pods to the nodes that can run them",
@@ -49,21 +49,21 @@ func addonsCommand() *cobra.Command {
 	flags.StringVar(&a.networks, "networks", "", "folder for what is noted of networks")
 	flags.StringVar(&a.taint, "taint", "", "key of the taint and the label of nodes that run pods")
 	flags.BoolVar(&a.oneNode, "one-node", false, "there is one node that runs pods")
-	flags.StringArrayVar(&a.namesOf, "names-of", nil, "kubeconfigs of other clusters whose DNSRecords are served, too")
+	flags.StringArrayVar(&a.otherKubeconfigs, "names-of", nil, "kubeconfigs of other clusters whose DNSRecords are served, too")
 	flags.StringToStringVar(&a.executables, "executables", nil, "files of the executables that images stand for, by name")
 	return command
 }
 
-func (a *addons) run(cmd *cobra.Command) error {
-	kube, client, err := clients(a.kubeconfig)
+func (a *addonsOptions) run(cmd *cobra.Command) error {
+	kube, client, err := newClients(a.kubeconfig)
 	if err != nil {
 		return err
 	}
-	table, err := images.Of(cmd.Context(), a.executables)
+	table, err := images.NewTable(cmd.Context(), a.executables)
 	if err != nil {
 		return err
 	}
-	balancers, err := a.local()
+	balancers, err := a.addLocalRanges()
 	if err != nil {
 		return err
 	}
@@ -77,11 +77,11 @@ func (a *addons) run(cmd *cobra.Command) error {
 	}
 	log := newLog()
 	group, ctx := errgroup.WithContext(cmd.Context())
-	servers, declared, err := a.names(ctx, group, kube, client, log)
+	servers, declared, err := a.watchNames(ctx, group, kube, client, log)
 	if err != nil {
 		return err
 	}
-	dns, err := names.New(names.Options{Kube: kube, Dynamic: client, Address: netip.AddrPortFrom(server, 53), First: servers, More: declared, Log: log})
+	dns, err := names.New(names.Options{Kube: kube, Dynamic: client, Address: netip.AddrPortFrom(server, 53), PriorSources: servers, LaterSources: declared, Log: log})
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (a *addons) run(cmd *cobra.Command) error {
 	return group.Wait()
 }
 
-// clients returns clients of a cluster.
-func clients(kubeconfig string) (kubernetes.Interface, dynamic.Interface, error) {
+// newClients returns clients of a cluster.
+func newClients(kubeconfig string) (kubernetes.Interface, dynamic.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading %s: %w", kubeconfig, err)
@@ -117,9 +117,9 @@ func clients(kubeconfig string) (kubernetes.Interface, dynamic.Interface, error)
 	return kube, client, nil
 }
 
-// local makes the ranges of Services and load balancers local addresses of this network namespace,
-// and returns the latter range.
-func (a *addons) local() (balancers netip.Prefix, err error) {
+// addLocalRanges makes the ranges of Services and load balancers local addresses of this network
+// namespace, and returns the latter range.
+func (a *addonsOptions) addLocalRanges() (balancers netip.Prefix, err error) {
 	network, err := podnet.Open(a.networks)
 	if err != nil {
 		return netip.Prefix{}, err
@@ -128,16 +128,16 @@ func (a *addons) local() (balancers netip.Prefix, err error) {
 		if balancers, err = netip.ParsePrefix(text); err != nil {
 			return netip.Prefix{}, fmt.Errorf("range of addresses: %w", err)
 		}
-		if err := network.Local(balancers); err != nil {
+		if err := network.AddLocalRange(balancers); err != nil {
 			return netip.Prefix{}, err
 		}
 	}
 	return balancers, nil
 }
 
-// names starts watching additional names: first names of API servers, then names that other
+// watchNames starts watching additional names: first names of API servers, then names that other
 // clusters declare.
-func (a *addons) names(ctx context.Context, group *errgroup.Group, kube kubernetes.Interface, client dynamic.Interface, log *slog.Logger) (servers, declared []names.Source, err error) {
+func (a *addonsOptions) watchNames(ctx context.Context, group *errgroup.Group, kube kubernetes.Interface, client dynamic.Interface, log *slog.Logger) (servers, declared []names.Source, err error) {
 	type source interface {
 		names.Source
 		Run(context.Context)
@@ -147,8 +147,8 @@ func (a *addons) names(ctx context.Context, group *errgroup.Group, kube kubernet
 		return source
 	}
 	servers = append(servers, watch(domains.New(kube, client, clock.RealClock{}, log)))
-	for _, kubeconfig := range a.namesOf {
-		otherKube, other, err := clients(kubeconfig)
+	for _, kubeconfig := range a.otherKubeconfigs {
+		otherKube, other, err := newClients(kubeconfig)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/podnet"
 )
 
-// stopping is the grace period of pods' processes when the node ends.
-const stopping = 10 * time.Second
+// podStopGrace is the grace period of pods' processes when the node ends.
+const podStopGrace = 10 * time.Second
 
 func kubeletCommand() *cobra.Command {
 	var (
@@ -48,12 +48,12 @@ func kubeletCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--address: %w", err)
 			}
-			table, err := images.Of(ctx, executables)
+			table, err := images.NewTable(ctx, executables)
 			if err != nil {
 				return err
 			}
 			o.Log, o.Machine.Memory = newLog(), uint64(memory)<<30
-			o.Folder, o.Logs = filepath.Join(dir, "kubelet"), filepath.Join(dir, "logs")
+			o.Folder, o.LogFolder = filepath.Join(dir, "kubelet"), filepath.Join(dir, "logs")
 			if taint != "" {
 				o.Taints = []corev1.Taint{{Key: taint, Effect: corev1.TaintEffectNoSchedule}}
 			}
@@ -62,7 +62,7 @@ func kubeletCommand() *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, network.Close()) }()
-			if err := own(address); err != nil {
+			if err := addLoopbackAddress(address); err != nil {
 				return err
 			}
 			runtime, err := cri.New(cri.Options{
@@ -74,9 +74,9 @@ func kubeletCommand() *cobra.Command {
 			}
 			o.Runtime, o.Images = runtime, cri.Images{Runtime: runtime}
 			err = kubelet.Run(ctx, o)
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*stopping)
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*podStopGrace)
 			defer cancel()
-			return errors.Join(err, runtime.CloseIn(end, stopping))
+			return errors.Join(err, runtime.CloseWithGrace(end, podStopGrace))
 		},
 	}
 	flags := command.Flags()
@@ -99,9 +99,9 @@ func kubeletCommand() *cobra.Command {
 	return command
 }
 
-// own adds an address to the loopback device: the kubelet requires its node's address on a device
-// of the machine.
-func own(address netip.Addr) error {
+// addLoopbackAddress adds an address to the loopback device: the kubelet requires its node's
+// address on a device of the machine.
+func addLoopbackAddress(address netip.Addr) error {
 	loopback, err := netlink.LinkByName("lo")
 	if err != nil {
 		return fmt.Errorf("finding the loopback device: %w", err)

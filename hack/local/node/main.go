@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	box.Become()
+	box.InitChild()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := &cobra.Command{Use: "node", Short: "Nodes of local clusters that run pods for real", SilenceUsage: true, SilenceErrors: true}

@@ -56,7 +56,7 @@ func (f *Folder) Authority(name string) (*Authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	if certificate != nil && certificate.IsCA && f.fresh(certificate) {
+	if certificate != nil && certificate.IsCA && f.isFresh(certificate) {
 		return &Authority{name: name, certificate: certificate, key: key}, nil
 	}
 	template := &x509.Certificate{
@@ -73,8 +73,8 @@ func (f *Folder) Authority(name string) (*Authority, error) {
 	return &Authority{name: name, certificate: certificate, key: key}, nil
 }
 
-// fresh reports whether the certificate is valid now and for a while.
-func (f *Folder) fresh(certificate *x509.Certificate) bool {
+// isFresh reports whether the certificate is valid now and for a while.
+func (f *Folder) isFresh(certificate *x509.Certificate) bool {
 	return !f.Now.Before(certificate.NotBefore) && f.Now.Add(renewBefore).Before(certificate.NotAfter)
 }
 

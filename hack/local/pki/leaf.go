@@ -22,8 +22,8 @@ type Leaf struct {
 	// Hosts are the names and IP addresses of a server. If empty, the certificate is for clients
 	// only.
 	Hosts []string
-	// Both makes a server's certificate valid for clients as well, as etcd's peers need it.
-	Both bool
+	// ClientAuth makes a server's certificate valid for clients as well, as etcd's peers need it.
+	ClientAuth bool
 }
 
 // Issue finds or creates the certificate, signed by the authority. It replaces a certificate that
@@ -35,7 +35,7 @@ func (f *Folder) Issue(by *Authority, leaf Leaf) error {
 	if err != nil {
 		return err
 	}
-	if existing != nil && f.fresh(existing) && existing.CheckSignatureFrom(by.certificate) == nil && same(existing, template) {
+	if existing != nil && f.isFresh(existing) && existing.CheckSignatureFrom(by.certificate) == nil && isSameSubject(existing, template) {
 		return nil
 	}
 	_, _, err = f.issue(leaf.Name, template, by)
@@ -57,14 +57,14 @@ func (l Leaf) template() *x509.Certificate {
 	if len(l.Hosts) > 0 {
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
 	}
-	if len(l.Hosts) == 0 || l.Both {
+	if len(l.Hosts) == 0 || l.ClientAuth {
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
 	}
 	return template
 }
 
-// same reports whether both certificates have the same subject and usage.
-func same(a, b *x509.Certificate) bool {
+// isSameSubject reports whether both certificates have the same subject and usage.
+func isSameSubject(a, b *x509.Certificate) bool {
 	return a.Subject.CommonName == b.Subject.CommonName &&
 		slices.Equal(a.Subject.Organization, b.Subject.Organization) &&
 		slices.Equal(a.DNSNames, b.DNSNames) &&

@@ -12,12 +12,12 @@ import (
 
 var day = 24 * time.Hour
 
-func server() Leaf {
+func serverLeaf() Leaf {
 	return Leaf{Name: "server", User: "server", Hosts: []string{"127.0.0.1", "localhost"}}
 }
 
-// issue issues the leaves at a time and returns their folder and authority.
-func issue(t *testing.T, path string, now time.Time, leaves ...Leaf) (*Folder, *Authority) {
+// issueLeaves issues the leaves at a time and returns their folder and authority.
+func issueLeaves(t *testing.T, path string, now time.Time, leaves ...Leaf) (*Folder, *Authority) {
 	t.Helper()
 	folder := &Folder{Path: path, Now: now}
 	authority, err := folder.Authority("ca")
@@ -31,7 +31,7 @@ func issue(t *testing.T, path string, now time.Time, leaves ...Leaf) (*Folder, *
 func TestIssue(t *testing.T) {
 	path, now := t.TempDir(), time.Now()
 	client := Leaf{Name: "client", User: "somebody", Groups: []string{"system:masters"}}
-	folder, authority := issue(t, path, now, server(), client)
+	folder, authority := issueLeaves(t, path, now, serverLeaf(), client)
 	assert.Equal(t, []string{"ca", "server", "client"}, folder.Renewed)
 
 	roots := x509.NewCertPool()
@@ -58,7 +58,7 @@ func TestIssue(t *testing.T) {
 
 func TestRenewal(t *testing.T) {
 	now := time.Now()
-	more := server()
+	more := serverLeaf()
 	more.Hosts = append(more.Hosts, "other.example")
 	for name, test := range map[string]struct {
 		spoil   func(*testing.T, *Folder)
@@ -66,24 +66,24 @@ func TestRenewal(t *testing.T) {
 		leaf    Leaf
 		renewed []string
 	}{
-		"nothing to do":         {leaf: server()},
-		"valid for long enough": {later: leafValidity - 31*day, leaf: server()},
-		"expires soon":          {later: leafValidity - 29*day, leaf: server(), renewed: []string{"server"}},
-		"expired":               {later: leafValidity + day, leaf: server(), renewed: []string{"server"}},
-		"authority expired":     {later: authorityValidity, leaf: server(), renewed: []string{"ca", "server"}},
-		"clock was wrong":       {later: -day, leaf: server(), renewed: []string{"ca", "server"}},
+		"nothing to do":         {leaf: serverLeaf()},
+		"valid for long enough": {later: leafValidity - 31*day, leaf: serverLeaf()},
+		"expires soon":          {later: leafValidity - 29*day, leaf: serverLeaf(), renewed: []string{"server"}},
+		"expired":               {later: leafValidity + day, leaf: serverLeaf(), renewed: []string{"server"}},
+		"authority expired":     {later: authorityValidity, leaf: serverLeaf(), renewed: []string{"ca", "server"}},
+		"clock was wrong":       {later: -day, leaf: serverLeaf(), renewed: []string{"ca", "server"}},
 		"other hosts":           {leaf: more, renewed: []string{"server"}},
-		"broken file":           {spoil: func(t *testing.T, f *Folder) { require.NoError(t, os.WriteFile(f.Cert("server"), []byte("?"), 0o600)) }, leaf: server(), renewed: []string{"server"}},
-		"key of another":        {spoil: func(t *testing.T, f *Folder) { require.NoError(t, os.Rename(f.Key("ca"), f.Key("server"))) }, leaf: server(), renewed: []string{"ca", "server"}},
-		"authority lost":        {spoil: func(t *testing.T, f *Folder) { require.NoError(t, os.Remove(f.Cert("ca"))) }, leaf: server(), renewed: []string{"ca", "server"}},
+		"broken file":           {spoil: func(t *testing.T, f *Folder) { require.NoError(t, os.WriteFile(f.Cert("server"), []byte("?"), 0o600)) }, leaf: serverLeaf(), renewed: []string{"server"}},
+		"key of another":        {spoil: func(t *testing.T, f *Folder) { require.NoError(t, os.Rename(f.Key("ca"), f.Key("server"))) }, leaf: serverLeaf(), renewed: []string{"ca", "server"}},
+		"authority lost":        {spoil: func(t *testing.T, f *Folder) { require.NoError(t, os.Remove(f.Cert("ca"))) }, leaf: serverLeaf(), renewed: []string{"ca", "server"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := t.TempDir()
-			folder, _ := issue(t, path, now, server())
+			folder, _ := issueLeaves(t, path, now, serverLeaf())
 			if test.spoil != nil {
 				test.spoil(t, folder)
 			}
-			again, _ := issue(t, path, now.Add(test.later), test.leaf)
+			again, _ := issueLeaves(t, path, now.Add(test.later), test.leaf)
 			assert.Equal(t, test.renewed, again.Renewed)
 		})
 	}

@@ -22,11 +22,11 @@ var gateway = netip.MustParseAddr("169.254.1.1")
 // Network has the networks of the pods of one node.
 type Network struct {
 	folder string
-	// main is the main namespace.
-	main *os.File
+	// mainNamespace is the main namespace.
+	mainNamespace *os.File
 
-	mu    sync.Mutex
-	local []netip.Prefix
+	mu          sync.Mutex
+	localRanges []netip.Prefix
 }
 
 // Open prepares the network namespace of this process for pods. folder has a file per pod, its
@@ -39,14 +39,14 @@ func Open(folder string) (*Network, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("creating folder of network namespaces: %w", err)
 	}
-	if err := apply(ofMain); err != nil {
+	if err := applySettings(mainSettings); err != nil {
 		return nil, err
 	}
 	loopback, err := upLoopback()
 	if err != nil {
 		return nil, err
 	}
-	address := &netlink.Addr{IPNet: network(host(gateway)), Scope: unix.RT_SCOPE_HOST}
+	address := &netlink.Addr{IPNet: ipNet(hostPrefix(gateway)), Scope: unix.RT_SCOPE_HOST}
 	if err := netlink.AddrReplace(loopback, address); err != nil {
 		return nil, fmt.Errorf("adding address %s: %w", gateway, err)
 	}
@@ -54,12 +54,12 @@ func Open(folder string) (*Network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening own network namespace: %w", err)
 	}
-	return &Network{folder: folder, main: main}, nil
+	return &Network{folder: folder, mainNamespace: main}, nil
 }
 
-// Local makes all addresses of a range local addresses of main: programs there can listen on them,
-// and pods reach them. Pods cannot have them.
-func (n *Network) Local(prefix netip.Prefix) error {
+// AddLocalRange makes all addresses of a range local addresses of main: programs there can listen
+// on them, and pods reach them. Pods cannot have them.
+func (n *Network) AddLocalRange(prefix netip.Prefix) error {
 	if !prefix.IsValid() || !prefix.Addr().Is4() {
 		return fmt.Errorf("range %s is not one of IPv4", prefix)
 	}
@@ -73,8 +73,8 @@ func (n *Network) Local(prefix netip.Prefix) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !slices.Contains(n.local, prefix) {
-		n.local = append(n.local, prefix)
+	if !slices.Contains(n.localRanges, prefix) {
+		n.localRanges = append(n.localRanges, prefix)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (n *Network) Close() error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, prefix := range n.local {
+	for _, prefix := range n.localRanges {
 		route, routeErr := localRoute(prefix)
 		if routeErr == nil {
 			routeErr = netlink.RouteDel(route)
@@ -110,19 +110,19 @@ func (n *Network) Close() error {
 			err = errors.Join(err, fmt.Errorf("making %s not local any more: %w", prefix, routeErr))
 		}
 	}
-	n.local = nil
+	n.localRanges = nil
 	_ = os.Remove(n.folder) // empty, unless something failed
-	if closeErr := n.main.Close(); !errors.Is(closeErr, os.ErrClosed) {
+	if closeErr := n.mainNamespace.Close(); !errors.Is(closeErr, os.ErrClosed) {
 		err = errors.Join(err, closeErr)
 	}
 	return err
 }
 
-// isLocal returns the local range that contains an address.
-func (n *Network) isLocal(ip netip.Addr) (netip.Prefix, bool) {
+// localRangeOf returns the local range that contains an address.
+func (n *Network) localRangeOf(ip netip.Addr) (netip.Prefix, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, prefix := range n.local {
+	for _, prefix := range n.localRanges {
 		if prefix.Contains(ip) {
 			return prefix, true
 		}
@@ -145,7 +145,7 @@ func localRoute(prefix netip.Prefix) (*netlink.Route, error) {
 		return nil, fmt.Errorf("finding the loopback device: %w", err)
 	}
 	return &netlink.Route{
-		LinkIndex: loopback.Attrs().Index, Dst: network(prefix),
+		LinkIndex: loopback.Attrs().Index, Dst: ipNet(prefix),
 		Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST,
 	}, nil
 }
@@ -162,9 +162,9 @@ func upLoopback() (netlink.Link, error) {
 	return loopback, nil
 }
 
-// host returns the prefix of one address.
-func host(ip netip.Addr) netip.Prefix { return netip.PrefixFrom(ip, ip.BitLen()) }
+// hostPrefix returns the prefix of one address.
+func hostPrefix(ip netip.Addr) netip.Prefix { return netip.PrefixFrom(ip, ip.BitLen()) }
 
-func network(prefix netip.Prefix) *net.IPNet {
+func ipNet(prefix netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())}
 }

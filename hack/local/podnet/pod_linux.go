@@ -33,7 +33,7 @@ func (n *Network) Add(name string, ip netip.Addr, options Options) (*Pod, error)
 	if !ip.Is4() {
 		return nil, fmt.Errorf("making the network of pod %s: address %s is not one of IPv4", name, ip)
 	}
-	if prefix, local := n.isLocal(ip); local {
+	if prefix, local := n.localRangeOf(ip); local {
 		return nil, fmt.Errorf("making the network of pod %s: address %s is in the range %s, which pods cannot have", name, ip, prefix)
 	}
 	pod := &Pod{Name: name, IP: ip, NetNS: n.path(name), network: n}
@@ -42,9 +42,9 @@ func (n *Network) Add(name string, ip netip.Addr, options Options) (*Pod, error)
 		return nil, fmt.Errorf("making the network of pod %s: %w", name, err)
 	}
 	_ = file.Close()
-	err = onThread(func() error { return pod.fromInside(options) })
+	err = onThread(func() error { return pod.setUpInside(options) })
 	if err == nil {
-		err = pod.fromMain()
+		err = pod.addRoute()
 	}
 	if err != nil {
 		// An error of the cleanup says less than the first one.
@@ -54,8 +54,8 @@ func (n *Network) Add(name string, ip netip.Addr, options Options) (*Pod, error)
 	return pod, nil
 }
 
-// fromInside creates the namespace and its content, on a thread that ends afterwards.
-func (p *Pod) fromInside(options Options) error {
+// setUpInside creates the namespace and its content, on a thread that ends afterwards.
+func (p *Pod) setUpInside(options Options) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("making a network namespace: %w", err)
 	}
@@ -63,7 +63,7 @@ func (p *Pod) fromInside(options Options) error {
 	if err := unix.Mount("/proc/thread-self/ns/net", p.NetNS, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("mounting network namespace: %w", err)
 	}
-	if err := apply(append(ofPods[:len(ofPods):len(ofPods)], fromOptions(options.Sysctls)...)); err != nil {
+	if err := applySettings(append(podSettings[:len(podSettings):len(podSettings)], optionSettings(options.Sysctls)...)); err != nil {
 		return err
 	}
 	if _, err := upLoopback(); err != nil {
@@ -72,7 +72,7 @@ func (p *Pod) fromInside(options Options) error {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = podDevice
 	if err := netlink.LinkAdd(&netlink.Veth{
-		LinkAttrs: attributes, PeerName: p.network.device(p.Name), PeerNamespace: netlink.NsFd(p.network.main.Fd()),
+		LinkAttrs: attributes, PeerName: p.network.device(p.Name), PeerNamespace: netlink.NsFd(p.network.mainNamespace.Fd()),
 	}); err != nil {
 		return fmt.Errorf("making a veth pair: %w", err)
 	}
@@ -81,7 +81,7 @@ func (p *Pod) fromInside(options Options) error {
 	if err != nil {
 		return fmt.Errorf("finding %s: %w", podDevice, err)
 	}
-	if err := netlink.AddrAdd(device, &netlink.Addr{IPNet: network(host(p.IP))}); err != nil {
+	if err := netlink.AddrAdd(device, &netlink.Addr{IPNet: ipNet(hostPrefix(p.IP))}); err != nil {
 		return fmt.Errorf("adding address %s: %w", p.IP, err)
 	}
 	if err := netlink.LinkSetUp(device); err != nil {
@@ -96,8 +96,8 @@ func (p *Pod) fromInside(options Options) error {
 	return nil
 }
 
-// fromMain creates the route to the pod.
-func (p *Pod) fromMain() error {
+// addRoute creates the route to the pod.
+func (p *Pod) addRoute() error {
 	name := p.network.device(p.Name)
 	device, err := netlink.LinkByName(name)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *Pod) fromMain() error {
 		return fmt.Errorf("bringing %s up: %w", name, err)
 	}
 	err = netlink.RouteAdd(&netlink.Route{
-		LinkIndex: device.Attrs().Index, Dst: network(host(p.IP)), Src: gateway.AsSlice(), Scope: netlink.SCOPE_LINK,
+		LinkIndex: device.Attrs().Index, Dst: ipNet(hostPrefix(p.IP)), Src: gateway.AsSlice(), Scope: netlink.SCOPE_LINK,
 	})
 	if errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("address %s is another pod's", p.IP)

@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	patience = 30 * time.Second
-	// inHolder marks a test program that runs inside a holder.
-	inHolder = "PODNET_IN_HOLDER"
+	testTimeout = 30 * time.Second
+	// holderEnv marks a test program that runs inside a holder.
+	holderEnv = "PODNET_IN_HOLDER"
 )
 
 // TestMain runs the tests inside a holder, as the package requires.
 func TestMain(m *testing.M) {
-	hold.Become()
-	if os.Getenv(inHolder) != "" || hold.Possible() != nil {
+	hold.InitHolder()
+	if os.Getenv(holderEnv) != "" || hold.CheckSupport() != nil {
 		os.Exit(m.Run())
 	}
 	code, err := runInHolder()
@@ -62,16 +62,16 @@ func runInHolder() (code int, err error) {
 		}
 	}()
 	return holder.Run(context.Background(), hold.Command{
-		Path: self, Args: os.Args[1:], Env: append(os.Environ(), inHolder+"=1"),
+		Path: self, Args: os.Args[1:], Env: append(os.Environ(), holderEnv+"=1"),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	})
 }
 
-// open opens a Network and checks at the end that it leaves nothing behind.
-func open(t *testing.T) *Network {
+// openNetwork opens a Network and checks at the end that it leaves nothing behind.
+func openNetwork(t *testing.T) *Network {
 	t.Helper()
-	if os.Getenv(inHolder) == "" {
-		t.Skip(hold.Possible())
+	if os.Getenv(holderEnv) == "" {
+		t.Skip(hold.CheckSupport())
 	}
 	folder := filepath.Join(t.TempDir(), "netns")
 	network, err := Open(folder)
@@ -99,30 +99,30 @@ func assertNothingLeft(t *testing.T, folder string) {
 	assert.NotContains(t, string(mounts), folder)
 }
 
-func ip(text string) netip.Addr { return netip.MustParseAddr(text) }
+func parseIP(text string) netip.Addr { return netip.MustParseAddr(text) }
 
 func add(t *testing.T, network *Network, name, address string) *Pod {
 	t.Helper()
-	pod, err := network.Add(name, ip(address), Options{})
+	pod, err := network.Add(name, parseIP(address), Options{})
 	require.NoError(t, err)
 	return pod
 }
 
-// inPod calls a function in a pod, or in main if pod is nil.
-func inPod(t *testing.T, pod *Pod, call func() error) {
+// callInPod calls a function in a pod, or in main if pod is nil.
+func callInPod(t *testing.T, pod *Pod, call func() error) {
 	t.Helper()
 	if pod == nil {
 		require.NoError(t, call())
 		return
 	}
-	require.NoError(t, Inside(pod.NetNS, call))
+	require.NoError(t, RunInside(pod.NetNS, call))
 }
 
-// serve answers HTTP requests in a pod with a name and the client's address.
-func serve(t *testing.T, pod *Pod, address, name string) {
+// serveInPod answers HTTP requests in a pod with a name and the client's address.
+func serveInPod(t *testing.T, pod *Pod, address, name string) {
 	t.Helper()
 	var listener net.Listener
-	inPod(t, pod, func() (err error) {
+	callInPod(t, pod, func() (err error) {
 		listener, err = net.Listen("tcp", address)
 		return err
 	})
@@ -134,18 +134,18 @@ func serve(t *testing.T, pod *Pod, address, name string) {
 	t.Cleanup(func() { _ = server.Close() })
 }
 
-// get sends a request from a pod.
-func get(t *testing.T, pod *Pod, address string) (answer string, err error) {
+// getFromPod sends a request from a pod.
+func getFromPod(t *testing.T, pod *Pod, address string) (answer string, err error) {
 	t.Helper()
 	var conn net.Conn
-	inPod(t, pod, func() error {
-		conn, err = net.DialTimeout("tcp", address, patience)
+	callInPod(t, pod, func() error {
+		conn, err = net.DialTimeout("tcp", address, testTimeout)
 		return nil
 	})
 	if err != nil {
 		return "", err
 	}
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{
+	client := &http.Client{Timeout: testTimeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return conn, nil },
 	}}
@@ -158,16 +158,16 @@ func get(t *testing.T, pod *Pod, address string) (answer string, err error) {
 	return string(data), err
 }
 
-func TestWays(t *testing.T) {
-	network := open(t)
-	require.NoError(t, network.Local(netip.MustParsePrefix("10.64.0.7/16")))
-	require.NoError(t, network.Local(netip.MustParsePrefix("10.64.0.0/16")), "twice is harmless")
+func TestConnectivity(t *testing.T) {
+	network := openNetwork(t)
+	require.NoError(t, network.AddLocalRange(netip.MustParsePrefix("10.64.0.7/16")))
+	require.NoError(t, network.AddLocalRange(netip.MustParsePrefix("10.64.0.0/16")), "twice is harmless")
 	one, two := add(t, network, "one", "10.0.0.1"), add(t, network, "two", "10.0.255.255")
-	serve(t, one, ":443", "one")
-	serve(t, two, "0.0.0.0:443", "two")
-	serve(t, nil, "10.64.1.2:443", "service")
-	serve(t, two, "127.0.0.1:80", "two itself")
-	serve(t, two, "[::1]:80", "two itself by IPv6")
+	serveInPod(t, one, ":443", "one")
+	serveInPod(t, two, "0.0.0.0:443", "two")
+	serveInPod(t, nil, "10.64.1.2:443", "service")
+	serveInPod(t, two, "127.0.0.1:80", "two itself")
+	serveInPod(t, two, "[::1]:80", "two itself by IPv6")
 	for _, test := range []struct {
 		name, address, want string
 		from                *Pod
@@ -184,29 +184,29 @@ func TestWays(t *testing.T) {
 		{"dual stack listener", "[::1]:443", "one to ::1", one},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := get(t, test.from, test.address)
+			got, err := getFromPod(t, test.from, test.address)
 			require.NoError(t, err)
 			assert.Equal(t, test.want, got)
 		})
 	}
-	_, err := get(t, one, "127.0.0.1:80")
+	_, err := getFromPod(t, one, "127.0.0.1:80")
 	assert.ErrorContains(t, err, "refused", "pods do not share loopback")
-	_, err = get(t, one, "10.64.1.2:444")
+	_, err = getFromPod(t, one, "10.64.1.2:444")
 	assert.ErrorContains(t, err, "refused")
 
 	require.NoError(t, two.Close())
-	_, err = get(t, one, "10.0.255.255:443")
+	_, err = getFromPod(t, one, "10.0.255.255:443")
 	assert.Error(t, err)
 	again := add(t, network, "two", "10.0.255.255")
-	serve(t, again, ":443", "again")
-	got, err := get(t, one, "10.0.255.255:443")
+	serveInPod(t, again, ":443", "again")
+	got, err := getFromPod(t, one, "10.0.255.255:443")
 	require.NoError(t, err)
 	assert.Equal(t, "again to 10.0.0.1", got)
 }
 
-func TestRefusals(t *testing.T) {
-	network := open(t)
-	require.NoError(t, network.Local(netip.MustParsePrefix("10.64.0.0/16")))
+func TestAddErrors(t *testing.T) {
+	network := openNetwork(t)
+	require.NoError(t, network.AddLocalRange(netip.MustParsePrefix("10.64.0.0/16")))
 	add(t, network, "one", "10.0.0.1")
 	for name, test := range map[string]struct {
 		pod, ip, want string
@@ -222,7 +222,7 @@ func TestRefusals(t *testing.T) {
 		"unknown sysctl":  {"two", "10.0.0.2", "net.no.such: open", Options{Sysctls: map[string]string{"net.no.such": "x"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := network.Add(test.pod, ip(test.ip), test.options)
+			_, err := network.Add(test.pod, parseIP(test.ip), test.options)
 			assert.ErrorContains(t, err, test.want)
 			names, err := network.FieldNames()
 			require.NoError(t, err)
@@ -232,21 +232,21 @@ func TestRefusals(t *testing.T) {
 			assert.Len(t, links, 2)
 		})
 	}
-	assert.Error(t, network.Local(netip.MustParsePrefix("fd00::/64")))
+	assert.Error(t, network.AddLocalRange(netip.MustParsePrefix("fd00::/64")))
 	assert.Error(t, network.Remove("../one"))
-	serve(t, nil, "169.254.1.1:1", "still works")
+	serveInPod(t, nil, "169.254.1.1:1", "still works")
 	one := &Pod{Name: "one", NetNS: network.path("one"), network: network}
-	got, err := get(t, one, "169.254.1.1:1")
+	got, err := getFromPod(t, one, "169.254.1.1:1")
 	require.NoError(t, err)
 	assert.Equal(t, "still works to 10.0.0.1", got)
 }
 
 func TestSysctls(t *testing.T) {
-	network := open(t)
-	pod, err := network.Add("one", ip("10.0.0.1"), Options{Sysctls: map[string]string{"net.ipv4.tcp_fin_timeout": "17"}})
+	network := openNetwork(t)
+	pod, err := network.Add("one", parseIP("10.0.0.1"), Options{Sysctls: map[string]string{"net.ipv4.tcp_fin_timeout": "17"}})
 	require.NoError(t, err)
 	read := func(name string) (value string) {
-		inPod(t, pod, func() error {
+		callInPod(t, pod, func() error {
 			data, err := os.ReadFile("/proc/sys/net/ipv4/" + name)
 			value = strings.Join(strings.Fields(string(data)), " ")
 			return err
@@ -258,10 +258,10 @@ func TestSysctls(t *testing.T) {
 	assert.Contains(t, []string{"0 0", "0 2147483647"}, read("ping_group_range"))
 }
 
-// TestThreads checks that no thread stays in a pod's namespace and that the process is never seen
-// in one.
-func TestThreads(t *testing.T) {
-	network := open(t)
+// TestThreadNamespaces checks that no thread stays in a pod's namespace and that the process is
+// never seen in one.
+func TestThreadNamespaces(t *testing.T) {
+	network := openNetwork(t)
 	main, err := os.Readlink("/proc/self/ns/net")
 	require.NoError(t, err)
 	var all sync.WaitGroup
@@ -271,7 +271,7 @@ func TestThreads(t *testing.T) {
 			if !assert.NoError(t, err) {
 				return
 			}
-			assert.NoError(t, Inside(pod.NetNS, func() error {
+			assert.NoError(t, RunInside(pod.NetNS, func() error {
 				inside, err := os.Readlink("/proc/thread-self/ns/net")
 				assert.NotEqual(t, main, inside)
 				return err
@@ -290,16 +290,16 @@ func TestThreads(t *testing.T) {
 			}
 		}
 		return true
-	}, patience, time.Millisecond)
+	}, testTimeout, time.Millisecond)
 	first, err := os.Readlink("/proc/self/ns/net")
 	require.NoError(t, err)
 	assert.Equal(t, main, first)
-	assert.ErrorContains(t, Inside("/no/such", nil), "opening network namespace")
+	assert.ErrorContains(t, RunInside("/no/such", nil), "opening network namespace")
 }
 
-// TestFormerProcess checks that a Network finds and removes the pods of an earlier one.
-func TestFormerProcess(t *testing.T) {
-	former := open(t)
+// TestNetworksOfEarlierProcess checks that a Network finds and removes the pods of an earlier one.
+func TestNetworksOfEarlierProcess(t *testing.T) {
+	former := openNetwork(t)
 	add(t, former, "one", "10.0.0.1")
 	add(t, former, "two", "10.0.0.2")
 	// A holder that has ended leaves only a file.
@@ -319,9 +319,9 @@ func TestFormerProcess(t *testing.T) {
 }
 
 func TestHundredPods(t *testing.T) {
-	network := open(t)
-	require.NoError(t, network.Local(netip.MustParsePrefix("10.64.0.0/16")))
-	serve(t, nil, "10.64.0.10:53", "names")
+	network := openNetwork(t)
+	require.NoError(t, network.AddLocalRange(netip.MustParsePrefix("10.64.0.0/16")))
+	serveInPod(t, nil, "10.64.0.10:53", "names")
 	const pods = 100
 	all := make([]*Pod, pods)
 	start := time.Now()
@@ -337,11 +337,11 @@ func TestHundredPods(t *testing.T) {
 	require.False(t, t.Failed())
 	t.Logf("%d pods in %s", pods, time.Since(start))
 	for i, pod := range all {
-		serve(t, pod, ":443", pod.Name)
-		got, err := get(t, pod, "10.64.0.10:53")
+		serveInPod(t, pod, ":443", pod.Name)
+		got, err := getFromPod(t, pod, "10.64.0.10:53")
 		require.NoError(t, err)
 		assert.Equal(t, "names to "+pod.IP.String(), got)
-		got, err = get(t, pod, all[i/2].IP.String()+":443")
+		got, err = getFromPod(t, pod, all[i/2].IP.String()+":443")
 		require.NoError(t, err)
 		assert.Equal(t, all[i/2].Name+" to "+pod.IP.String(), got)
 	}

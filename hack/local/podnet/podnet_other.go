@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-var errNotHere = errors.New("networks of pods need the namespaces of Linux")
+var errUnsupported = errors.New("networks of pods need the namespaces of Linux")
 
 // Network is never created on this system.
 type Network struct{}
@@ -20,25 +20,25 @@ type Pod struct {
 }
 
 // Open fails on this system.
-func Open(string) (*Network, error) { return nil, errNotHere }
+func Open(string) (*Network, error) { return nil, errUnsupported }
 
-// Inside fails on this system.
-func Inside(string, func() error) error { return errNotHere }
+// RunInside fails on this system.
+func RunInside(string, func() error) error { return errUnsupported }
 
-// Local fails on this system.
-func (*Network) Local(netip.Prefix) error { return errNotHere }
+// AddLocalRange fails on this system.
+func (*Network) AddLocalRange(netip.Prefix) error { return errUnsupported }
 
 // Add fails on this system.
-func (*Network) Add(string, netip.Addr, Options) (*Pod, error) { return nil, errNotHere }
+func (*Network) Add(string, netip.Addr, Options) (*Pod, error) { return nil, errUnsupported }
 
-// Names fails on this system.
-func (*Network) Names() ([]string, error) { return nil, errNotHere }
+// PodNames fails on this system.
+func (*Network) PodNames() ([]string, error) { return nil, errUnsupported }
 
 // Remove fails on this system.
-func (*Network) Remove(string) error { return errNotHere }
+func (*Network) Remove(string) error { return errUnsupported }
 
 // Close fails on this system.
-func (*Network) Close() error { return errNotHere }
+func (*Network) Close() error { return errUnsupported }
 
 // Close fails on this system.
-func (*Pod) Close() error { return errNotHere }
+func (*Pod) Close() error { return errUnsupported }

@@ -18,10 +18,10 @@ type setting struct {
 	optional bool
 }
 
-// ofMain are the settings of the main namespace. Pods' devices are created later and take the
+// mainSettings are the settings of the main namespace. Pods' devices are created later and take the
 // defaults. New namespaces inherit the machine's settings, so the kernel's defaults are set
 // explicitly.
-var ofMain = []setting{
+var mainSettings = []setting{
 	{name: "net.ipv4.ip_forward", values: []string{"1"}},
 	// Addresses of Services are on no device: replies come from unexpected sources.
 	{name: "net.ipv4.conf.all.rp_filter", values: []string{"0"}},
@@ -34,8 +34,8 @@ var ofMain = []setting{
 	{name: "net.ipv6.conf.default.disable_ipv6", values: []string{"1"}, optional: true},
 }
 
-// ofPods are the settings of a pod's namespace.
-var ofPods = []setting{
+// podSettings are the settings of a pod's namespace.
+var podSettings = []setting{
 	{name: "net.ipv4.conf.all.rp_filter", values: []string{"0"}},
 	{name: "net.ipv4.conf.default.rp_filter", values: []string{"0"}},
 	{name: "net.ipv4.conf.all.arp_ignore", values: []string{"0"}},
@@ -48,7 +48,7 @@ var ofPods = []setting{
 	{name: "net.ipv6.conf.default.disable_ipv6", values: []string{"1"}, optional: true},
 }
 
-func fromOptions(sysctls map[string]string) []setting {
+func optionSettings(sysctls map[string]string) []setting {
 	var all []setting
 	for _, name := range slices.Sorted(maps.Keys(sysctls)) {
 		all = append(all, setting{name: name, values: []string{sysctls[name]}})
@@ -56,7 +56,7 @@ func fromOptions(sysctls map[string]string) []setting {
 	return all
 }
 
-func apply(settings []setting) error {
+func applySettings(settings []setting) error {
 	for _, one := range settings {
 		if err := one.apply(); err != nil {
 			return err

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inside calls a function in the network namespace at a path (NetNS of a Pod). Its sockets stay
+// RunInside calls a function in the network namespace at a path (NetNS of a Pod). Its sockets stay
 // there; its goroutines do not run there.
-func Inside(netns string, call func() error) error {
+func RunInside(netns string, call func() error) error {
 	return onThread(func() error {
 		file, err := os.Open(netns)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-var errGone = errors.New("no such process")
+var errNoProcess = errors.New("no such process")
 
 // bootID changes with every boot, so start times of different boots never match.
 var bootID = sync.OnceValue(func() string {
@@ -25,7 +25,7 @@ var bootID = sync.OnceValue(func() string {
 func identify(pid int) (born string, dying bool, err error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return "", false, errGone
+		return "", false, errNoProcess
 	}
 	// The second field is the name in parentheses, which may contain blanks and parentheses.
 	_, rest, found := strings.Cut(string(data[max(0, strings.LastIndexByte(string(data), ')')):]), ") ")
@@ -36,12 +36,12 @@ func identify(pid int) (born string, dying bool, err error) {
 	}
 	dead := fields[state] == "Z" || fields[state] == "X"
 	if dead && (fields[threads] == "0" || fields[threads] == "1") {
-		return "", false, errGone
+		return "", false, errNoProcess
 	}
 	return bootID() + "/" + fields[startTime], dead, nil
 }
 
-func bornBeforeBoot(born string) bool {
+func isFromEarlierBoot(born string) bool {
 	boot, _, found := strings.Cut(born, "/")
 	return found && boot != bootID()
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-var errGone = errors.New("no such process")
+var errNoProcess = errors.New("no such process")
 
 // identify returns the identity of a process without /proc: the second of its start, from ps.
 func identify(pid int) (born string, dying bool, err error) {
@@ -18,10 +18,10 @@ func identify(pid int) (born string, dying bool, err error) {
 	out, err := command.Output()
 	fields := strings.Fields(string(out))
 	if err != nil || len(fields) < 2 || strings.HasPrefix(fields[0], "Z") {
-		return "", false, errGone
+		return "", false, errNoProcess
 	}
 	return strings.Join(fields[1:], " "), false, nil
 }
 
-// bornBeforeBoot is unknown on this system.
-func bornBeforeBoot(string) bool { return false }
+// isFromEarlierBoot is unknown on this system.
+func isFromEarlierBoot(string) bool { return false }

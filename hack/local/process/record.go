@@ -13,8 +13,8 @@ import (
 type Record struct {
 	// PID is the process id.
 	PID int `json:"pid"`
-	// Born identifies the start of the process on this boot of this machine; see identify.
-	Born string `json:"born"`
+	// StartID identifies the start of the process on this boot of this machine; see identify.
+	StartID string `json:"born"`
 	// Digest shows whether the process has the current Spec.
 	Digest string `json:"digest"`
 	// Command is the binary, for people who read the file.
@@ -56,21 +56,22 @@ func (r *Record) write(path string) error {
 	return nil
 }
 
-// EarlierBoot reports whether the machine was rebooted since the start, which explains the end.
-func (r *Record) EarlierBoot() bool { return bornBeforeBoot(r.Born) }
+// IsFromEarlierBoot reports whether the machine was rebooted since the start, which explains the
+// end.
+func (r *Record) IsFromEarlierBoot() bool { return isFromEarlierBoot(r.StartID) }
 
-// Alive reports whether the recorded process still runs. A zombie, or another process with the same
-// id, does not count. Nil is not alive.
-func (r *Record) Alive() bool {
-	there, dying := r.look()
+// IsAlive reports whether the recorded process still runs. A zombie, or another process with the
+// same id, does not count. Nil is not alive.
+func (r *Record) IsAlive() bool {
+	there, dying := r.probe()
 	return there && !dying
 }
 
-// look reports whether the process exists, and whether it is ending.
-func (r *Record) look() (there, dying bool) {
+// probe reports whether the process exists, and whether it is ending.
+func (r *Record) probe() (there, dying bool) {
 	if r == nil || r.PID <= 0 {
 		return false, false
 	}
 	born, dying, err := identify(r.PID)
-	return err == nil && born == r.Born, dying
+	return err == nil && born == r.StartID, dying
 }

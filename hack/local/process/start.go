@@ -23,9 +23,9 @@ type Spec struct {
 	// Log is the file for standard output and standard error. The previous start's log is renamed
 	// to the suffix ".1".
 	Log string
-	// AnyBinary omits the path of the executable from the digest, because "go run" changes it every
-	// time.
-	AnyBinary bool
+	// IgnoreBinary omits the path of the executable from the digest, because "go run" changes it
+	// every time.
+	IgnoreBinary bool
 	// Salt is added to the digest, for other inputs whose changes require a restart.
 	Salt string
 }
@@ -33,7 +33,7 @@ type Spec struct {
 // Digest identifies the Spec.
 func (s Spec) Digest() string {
 	binary := s.Binary
-	if s.AnyBinary {
+	if s.IgnoreBinary {
 		binary = ""
 	}
 	hash := sha256.New()
@@ -66,7 +66,7 @@ func Start(spec Spec, recordPath string) (*Record, error) {
 	}
 	record := &Record{PID: command.Process.Pid, Digest: spec.Digest(), Command: spec.Binary}
 	// A process that died at once has no identity; then the record correctly names a dead process.
-	record.Born, _, _ = identify(record.PID)
+	record.StartID, _, _ = identify(record.PID)
 	// Collect the process if it ends before this one; later init does.
 	go func() { _ = command.Wait() }()
 	if err := record.write(recordPath); err != nil {
@@ -76,8 +76,8 @@ func Start(spec Spec, recordPath string) (*Record, error) {
 	return record, nil
 }
 
-// Tail returns the last lines of a log, or nothing if the log does not exist.
-func Tail(log string, lines int) []string {
+// ReadTail returns the last lines of a log, or nothing if the log does not exist.
+func ReadTail(log string, lines int) []string {
 	file, err := os.Open(log)
 	if err != nil {
 		return nil

@@ -21,8 +21,8 @@ func Stop(ctx context.Context, recordPath string, grace time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if there, _ := record.look(); there {
-		if err := record.end(ctx, grace); err != nil {
+	if there, _ := record.probe(); there {
+		if err := record.terminate(ctx, grace); err != nil {
 			return err
 		}
 	}
@@ -32,7 +32,7 @@ func Stop(ctx context.Context, recordPath string, grace time.Duration) error {
 	return nil
 }
 
-func (r *Record) end(ctx context.Context, grace time.Duration) error {
+func (r *Record) terminate(ctx context.Context, grace time.Duration) error {
 	if err := r.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (r *Record) end(ctx context.Context, grace time.Duration) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for killed, polls := false, 0; ; {
-		if there, _ := r.look(); !there {
+		if there, _ := r.probe(); !there {
 			return nil
 		}
 		select {

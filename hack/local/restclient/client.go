@@ -128,8 +128,8 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body,
 	return nil
 }
 
-// Copy streams the response of a GET until it ends.
-func (c *Client) Copy(ctx context.Context, path string, out io.Writer) error {
+// Stream streams the response of a GET until it ends.
+func (c *Client) Stream(ctx context.Context, path string, out io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server+path, nil)
 	if err != nil {
 		return fmt.Errorf("preparing request to %s: %w", path, err)

@@ -25,15 +25,15 @@ func main() {
 	}
 }
 
-// site is the location of an existing or future Etcd.
-type site struct {
+// etcdTarget is the location of an existing or future Etcd.
+type etcdTarget struct {
 	kube            kubernetes.Interface
 	dynamic         dynamic.Interface
 	namespace, name string
 }
 
-// find parses NAMESPACE/ETCD and connects to the cluster of a kubeconfig context.
-func find(kubeContext, etcd string) (*site, error) {
+// newEtcdTarget parses NAMESPACE/ETCD and connects to the cluster of a kubeconfig context.
+func newEtcdTarget(kubeContext, etcd string) (*etcdTarget, error) {
 	namespace, name, found := strings.Cut(etcd, "/")
 	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("%q is not NAMESPACE/ETCD", etcd)
@@ -42,7 +42,7 @@ func find(kubeContext, etcd string) (*site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	s := &site{namespace: namespace, name: name}
+	s := &etcdTarget{namespace: namespace, name: name}
 	if s.kube, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("context %s: %w", kubeContext, err)
 	}

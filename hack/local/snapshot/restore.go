@@ -18,15 +18,15 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/etcds"
 )
 
-// restoring describes the Etcd that gets the data.
-type restoring struct {
+// restoreOptions describes the Etcd that gets the data.
+type restoreOptions struct {
 	claim, capacity string
 	members         int
-	secured         bool
+	peerTLS         bool
 }
 
 func restoreCommand() *cobra.Command {
-	var r restoring
+	var r restoreOptions
 	command := &cobra.Command{
 		Use:   "restore CONTEXT NAMESPACE/ETCD FILE",
 		Short: "Put saved data into the volumes of an Etcd that is not there yet",
@@ -35,7 +35,7 @@ Etcd starts with it when it is applied. An Etcd that is there, and volumes that 
 		Example: "  snapshot restore pergola-runtime garden/virtual-garden-etcd-main main.db",
 		Args:    cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := find(args[0], args[1])
+			s, err := newEtcdTarget(args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ Etcd starts with it when it is applied. An Etcd that is there, and volumes that 
 	flags.StringVar(&r.claim, "claim", "", "template of the claims, spec.volumeClaimTemplate of the Etcd (default: that of Gardener)")
 	flags.StringVar(&r.capacity, "capacity", "25Gi", "of each volume")
 	flags.IntVar(&r.members, "members", 1, "how many members the Etcd has")
-	flags.BoolVar(&r.secured, "peer-tls", false, "members speak TLS with each other")
+	flags.BoolVar(&r.peerTLS, "peer-tls", false, "members speak TLS with each other")
 	return command
 }
 
@@ -62,7 +62,7 @@ func claimTemplate(etcd string) string {
 	return etcd
 }
 
-func (s *site) restore(ctx context.Context, file string, r restoring) error {
+func (s *etcdTarget) restore(ctx context.Context, file string, r restoreOptions) error {
 	if r.members < 1 {
 		return fmt.Errorf("--members %d: an Etcd has one or more", r.members)
 	}
@@ -80,7 +80,7 @@ func (s *site) restore(ctx context.Context, file string, r restoring) error {
 		r.claim = claimTemplate(s.name)
 	}
 	scheme := "http"
-	if r.secured {
+	if r.peerTLS {
 		scheme = "https"
 	}
 	peers, names := map[string]string{}, []string{}
@@ -93,18 +93,18 @@ func (s *site) restore(ctx context.Context, file string, r restoring) error {
 		return err
 	}
 	for _, name := range names {
-		folder, err := s.volume(ctx, r.claim+"-"+name, capacity)
+		folder, err := s.ensureVolume(ctx, r.claim+"-"+name, capacity)
 		if err != nil {
 			return err
 		}
-		if err := unpack(file, filepath.Join(folder, "new.etcd"), name, peers); err != nil {
+		if err := restoreMember(file, filepath.Join(folder, "new.etcd"), name, peers); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *site) ensureNamespace(ctx context.Context) error {
+func (s *etcdTarget) ensureNamespace(ctx context.Context) error {
 	_, err := s.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making namespace %s: %w", s.namespace, err)
@@ -112,8 +112,8 @@ func (s *site) ensureNamespace(ctx context.Context) error {
 	return nil
 }
 
-// volume returns the folder of a claim and creates the claim if it does not exist.
-func (s *site) volume(ctx context.Context, name string, capacity resource.Quantity) (string, error) {
+// ensureVolume returns the folder of a claim and creates the claim if it does not exist.
+func (s *etcdTarget) ensureVolume(ctx context.Context, name string, capacity resource.Quantity) (string, error) {
 	claims := s.kube.CoreV1().PersistentVolumeClaims(s.namespace)
 	_, err := claims.Create(ctx, &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/etcds"
 )
 
-// patience limits the first answer of an Etcd. The snapshot has no time limit.
-const patience = 30 * time.Second
+// memberListTimeout limits the first answer of an Etcd. The snapshot has no time limit.
+const memberListTimeout = 30 * time.Second
 
 func saveCommand() *cobra.Command {
 	return &cobra.Command{
@@ -24,7 +24,7 @@ func saveCommand() *cobra.Command {
 		Example: "  local run -- snapshot save pergola-runtime garden/virtual-garden-etcd-main main.db",
 		Args:    cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := find(args[0], args[1])
+			s, err := newEtcdTarget(args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -40,17 +40,17 @@ func saveCommand() *cobra.Command {
 
 // save writes the snapshot as etcd sends it, with the checksum at its end. It writes the file
 // atomically, and readable only by the user.
-func (s *site) save(ctx context.Context, path string) (size int64, err error) {
+func (s *etcdTarget) save(ctx context.Context, path string) (size int64, err error) {
 	object, err := s.dynamic.Resource(etcds.Resource).Namespace(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("reading Etcd %s/%s: %w", s.namespace, s.name, err)
 	}
-	client, err := etcds.Client(ctx, s.kube, object)
+	client, err := etcds.NewClient(ctx, s.kube, object)
 	if err != nil {
 		return 0, err
 	}
 	defer client.Close()
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, memberListTimeout)
 	_, err = client.MemberList(limited)
 	cancel()
 	if err != nil {

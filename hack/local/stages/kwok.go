@@ -18,19 +18,19 @@ type Kwok struct {
 	// Config is the file for the Stages, Record the process record and Log the output.
 	Config, Record, Log string
 
-	expected bool // a process should be running
-	failures int
-	notSoon  time.Time
+	shouldRun bool // a process should be running
+	failures  int
+	nextStart time.Time
 }
 
 const (
-	kwokGrace = 3 * time.Second
-	maxPause  = 30 * time.Second
+	kwokGrace       = 3 * time.Second
+	maxRestartDelay = 30 * time.Second
 )
 
 // Play implements Player.
 func (k *Kwok) Play(ctx context.Context, all []Stage) error {
-	k.expected, k.failures = false, 0
+	k.shouldRun, k.failures = false, 0
 	if err := k.Stop(ctx); err != nil {
 		return err
 	}
@@ -56,25 +56,25 @@ func (k *Kwok) start() error {
 		// A missing node: the other kwok plays nodes and pods.
 		Args: []string{"--kubeconfig=" + k.Kubeconfig, "--config=" + k.Config, "--manage-single-node=none"},
 	}, k.Record)
-	k.expected = err == nil
+	k.shouldRun = err == nil
 	return err
 }
 
 // Check implements Player: it restarts a process that has ended, after an increasing delay.
 func (k *Kwok) Check(context.Context) error {
 	record, err := process.ReadRecord(k.Record)
-	if err != nil || !k.expected || record.Alive() {
+	if err != nil || !k.shouldRun || record.IsAlive() {
 		return err
 	}
-	ended := fmt.Errorf("kwok has ended: %s", strings.Join(process.Tail(k.Log, 3), "\n"))
+	ended := fmt.Errorf("kwok has ended: %s", strings.Join(process.ReadTail(k.Log, 3), "\n"))
 	now := time.Now()
-	if now.Before(k.notSoon) {
+	if now.Before(k.nextStart) {
 		return ended
 	}
 	k.failures++
-	k.notSoon = now.Add(min(time.Second<<min(k.failures, 10), maxPause))
+	k.nextStart = now.Add(min(time.Second<<min(k.failures, 10), maxRestartDelay))
 	if err := k.start(); err != nil {
-		k.expected = true
+		k.shouldRun = true
 		return err
 	}
 	return ended

@@ -14,13 +14,13 @@ import (
 )
 
 //go:embed *.yaml
-var files embed.FS
+var stageFiles embed.FS
 
 const (
 	// kindsAnnotation lists the kinds that a Stage in a file represents.
 	kindsAnnotation = "local.pergola.dev/kinds"
-	// sameKinds means the previous list in the same file.
-	sameKinds = "as above"
+	// sameKindsMarker means the previous list in the same file.
+	sameKindsMarker = "as above"
 )
 
 // Stage is one Stage object and the resource it plays.
@@ -35,18 +35,18 @@ type Stage struct {
 	Object map[string]any
 }
 
-// Builtin reports whether every API server serves the resource.
-func (s Stage) Builtin() bool { return s.GroupVersion == "v1" }
+// IsBuiltin reports whether every API server serves the resource.
+func (s Stage) IsBuiltin() bool { return s.GroupVersion == "v1" }
 
 // Load returns all Stages of the folder.
 func Load() ([]Stage, error) {
-	entries, err := files.ReadDir(".")
+	entries, err := stageFiles.ReadDir(".")
 	if err != nil {
 		return nil, fmt.Errorf("listing stages: %w", err)
 	}
 	var all []Stage
 	for _, entry := range entries {
-		data, err := files.ReadFile(entry.Name())
+		data, err := stageFiles.ReadFile(entry.Name())
 		if err != nil {
 			return nil, fmt.Errorf("reading stages: %w", err)
 		}
@@ -59,9 +59,9 @@ func Load() ([]Stage, error) {
 	return all, nil
 }
 
-// Played omits Stages of objects that run for real in living clusters: etcd, addresses of load
+// ForPodMode omits Stages of objects that run for real in living clusters: etcd, addresses of load
 // balancers, volumes.
-func Played(all []Stage, living bool) []Stage {
+func ForPodMode(all []Stage, living bool) []Stage {
 	if !living {
 		return all
 	}
@@ -85,10 +85,10 @@ func Encode(all []Stage) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Split separates the Stages of kinds that every API server serves from the others.
-func Split(all []Stage) (builtin, others []Stage) {
+// SplitBuiltin separates the Stages of kinds that every API server serves from the others.
+func SplitBuiltin(all []Stage) (builtin, others []Stage) {
 	for _, stage := range all {
-		if stage.Builtin() {
+		if stage.IsBuiltin() {
 			builtin = append(builtin, stage)
 		} else {
 			others = append(others, stage)
@@ -110,7 +110,7 @@ func parse(data []byte) ([]Stage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("decoding YAML: %w", err)
 		}
-		var head header
+		var head stageHeader
 		if err := document.Decode(&head); err != nil {
 			return nil, fmt.Errorf("line %d: reading stage: %w", document.Line, err)
 		}
@@ -119,7 +119,7 @@ func parse(data []byte) ([]Stage, error) {
 		switch {
 		case !found:
 			own = []string{head.Spec.ResourceRef.Kind}
-		case list != sameKinds:
+		case list != sameKindsMarker:
 			kinds = strings.Fields(list)
 			own = kinds
 		}
@@ -131,7 +131,7 @@ func parse(data []byte) ([]Stage, error) {
 	}
 }
 
-type header struct {
+type stageHeader struct {
 	Kind     string `yaml:"kind"`
 	Metadata struct {
 		Name        string            `yaml:"name"`
@@ -158,7 +158,7 @@ func expand(document *yaml.Node, kinds []string) ([]Stage, error) {
 		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
 			return nil, fmt.Errorf("reading stage for %s: %w", kind, err)
 		}
-		var own header
+		var own stageHeader
 		if err := yaml.Unmarshal([]byte(text), &own); err != nil {
 			return nil, fmt.Errorf("reading stage for %s: %w", kind, err)
 		}

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/gotpl"
 )
 
-// TestMonitoringIsPlayed checks that one Stage gives a Prometheus the status that health checks
+// TestMonitoringStages checks that one Stage gives a Prometheus the status that health checks
 // need, and that afterwards no Stage matches.
-func TestMonitoringIsPlayed(t *testing.T) {
+func TestMonitoringStages(t *testing.T) {
 	type m = map[string]any
 	renderer := gotpl.NewRenderer(gotpl.FuncMap{"Now": func() string { return "2026-01-01T00:00:00Z" }})
 	done := func(generation, replicas float64, status, message string) m {
@@ -49,16 +49,16 @@ func TestMonitoringIsPlayed(t *testing.T) {
 				}
 				prefix := map[string]string{"Prometheus": "monitoring-prometheus-", "Alertmanager": "monitoring-alertmanager-"}[kind]
 				if test.want == "" {
-					assert.Empty(t, matching(t, kind, object))
+					assert.Empty(t, matchingStages(t, kind, object))
 					return
 				}
-				require.Equal(t, []string{prefix + test.want}, matching(t, kind, object))
+				require.Equal(t, []string{prefix + test.want}, matchingStages(t, kind, object))
 				out, err := renderer.ToJSON(template(t, prefix+test.want), object)
 				require.NoError(t, err)
 				status := m{}
 				require.NoError(t, json.Unmarshal(out, &status))
 				object["status"] = status
-				assert.Empty(t, matching(t, kind, object), "one patch is enough")
+				assert.Empty(t, matchingStages(t, kind, object), "one patch is enough")
 				assert.InDelta(t, test.count, status["availableReplicas"], 0)
 				available := status["conditions"].([]any)[0].(m)
 				assert.Equal(t, test.available, available["status"])

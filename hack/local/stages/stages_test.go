@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/expression"
 )
 
-// TestStagesAreKwoks decodes every Stage as kwok does: no unknown field, every query compiles.
-func TestStagesAreKwoks(t *testing.T) {
+// TestStagesAreValid decodes every Stage as kwok does: no unknown field, every query compiles.
+func TestStagesAreValid(t *testing.T) {
 	all, err := Load()
 	require.NoError(t, err)
 	require.NotEmpty(t, all)
@@ -53,8 +53,8 @@ func TestLoadExpandsKinds(t *testing.T) {
 	}
 }
 
-// matching returns the names of the Stages whose selector matches the object.
-func matching(t *testing.T, kind string, object any) []string {
+// matchingStages returns the names of the Stages whose selector matches the object.
+func matchingStages(t *testing.T, kind string, object any) []string {
 	t.Helper()
 	all, err := Load()
 	require.NoError(t, err)

@@ -28,8 +28,8 @@ func Open(path string) (Dir, error) {
 	return dir, nil
 }
 
-// Exists reports whether the folder has ever had clusters.
-func (d Dir) Exists() bool {
+// HasState reports whether the folder has ever had clusters.
+func (d Dir) HasState() bool {
 	_, err := os.Stat(d.stateFile())
 	return err == nil
 }

@@ -19,15 +19,15 @@ const (
 func FreePort(taken []int) (int, error) {
 	for range 200 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
-		if !slices.Contains(taken, port) && PortFree(port) {
+		if !slices.Contains(taken, port) && IsPortFree(port) {
 			return port, nil
 		}
 	}
 	return 0, fmt.Errorf("finding a free port on 127.0.0.1 between %d and %d: none of 200 tried was free", firstPort, lastPort)
 }
 
-// PortFree reports whether the loopback port is not in use now.
-func PortFree(port int) bool {
+// IsPortFree reports whether the loopback port is not in use now.
+func IsPortFree(port int) bool {
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return false
@@ -35,11 +35,11 @@ func PortFree(port int) bool {
 	return listener.Close() == nil
 }
 
-// AwaitPort waits a moment until a port is free, because its previous process may be ending.
-func AwaitPort(port int) (free bool) {
+// WaitForPort waits a moment until a port is free, because its previous process may be ending.
+func WaitForPort(port int) (free bool) {
 	const attempts, pause = 40, 50 * time.Millisecond
 	for range attempts {
-		if PortFree(port) {
+		if IsPortFree(port) {
 			return true
 		}
 		time.Sleep(pause)

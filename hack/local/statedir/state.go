@@ -29,8 +29,8 @@ type State struct {
 	Clusters []*Cluster `json:"clusters"`
 }
 
-// Proxy returns the URL of the proxy to everything inside; empty if there is none.
-func (s *State) Proxy() string {
+// ProxyURL returns the URL of the proxy to everything inside; empty if there is none.
+func (s *State) ProxyURL() string {
 	if !s.Living || s.ProxyPort == 0 {
 		return ""
 	}
@@ -50,8 +50,8 @@ type Cluster struct {
 	Nodes int `json:"nodes"`
 	// Kubelets is the number of nodes that run pods for real.
 	Kubelets int `json:"kubelets,omitempty"`
-	// Wanted is true between up and down of the cluster.
-	Wanted bool `json:"wanted"`
+	// ShouldRun is true between up and down of the cluster.
+	ShouldRun bool `json:"wanted"`
 }
 
 // ServiceCIDR returns the range of the cluster's Service addresses.
@@ -83,8 +83,8 @@ func (c *Cluster) LoadBalancers() string { return fmt.Sprintf("10.%d.254.0/24", 
 // Server returns the URL of the API server.
 func (c *Cluster) Server() string { return fmt.Sprintf("https://127.0.0.1:%d", c.Port) }
 
-// Has reports whether the part belongs to the cluster.
-func (c *Cluster) Has(part string) bool { return slices.Contains(c.Parts, part) }
+// HasPart reports whether the part belongs to the cluster.
+func (c *Cluster) HasPart(part string) bool { return slices.Contains(c.Parts, part) }
 
 // Cluster returns the cluster with that name, or nil.
 func (s *State) Cluster(name string) *Cluster {

@@ -12,28 +12,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func open(t *testing.T) Dir {
+func openTestDir(t *testing.T) Dir {
 	t.Helper()
 	dir, err := Open(filepath.Join(t.TempDir(), "state"))
 	require.NoError(t, err)
 	return dir
 }
 
-func TestStateSurvives(t *testing.T) {
-	dir := open(t)
-	assert.False(t, dir.Exists())
+func TestSaveAndLoad(t *testing.T) {
+	dir := openTestDir(t)
+	assert.False(t, dir.HasState())
 	state, err := dir.Load()
 	require.NoError(t, err)
 	state.EtcdPort = 1234
 	state.Add("one").Parts = []string{"a", "b"}
 	state.Add("two").Port = 4321
 	require.NoError(t, dir.Save(state))
-	assert.True(t, dir.Exists())
+	assert.True(t, dir.HasState())
 	again, err := dir.Load()
 	require.NoError(t, err)
 	assert.Equal(t, state, again)
-	assert.True(t, again.Cluster("one").Has("b"))
-	assert.False(t, again.Cluster("one").Has("c"))
+	assert.True(t, again.Cluster("one").HasPart("b"))
+	assert.False(t, again.Cluster("one").HasPart("c"))
 	assert.Nil(t, again.Cluster("three"))
 	assert.Equal(t, []int{1234, 0, 0, 4321}, again.Ports())
 	ignore, err := os.ReadFile(filepath.Join(string(dir), ".gitignore"))
@@ -42,7 +42,7 @@ func TestStateSurvives(t *testing.T) {
 }
 
 func TestBrokenState(t *testing.T) {
-	dir := open(t)
+	dir := openTestDir(t)
 	for text, want := range map[string]string{"{": "clean removes it", `{"version": 99}`: "has format 99"} {
 		require.NoError(t, os.WriteFile(dir.stateFile(), []byte(text), 0o600))
 		_, err := dir.Load()
@@ -80,11 +80,11 @@ func TestFakeAddressesFailAtOnce(t *testing.T) {
 func TestPorts(t *testing.T) {
 	port, err := FreePort(nil)
 	require.NoError(t, err)
-	assert.True(t, PortFree(port))
+	assert.True(t, IsPortFree(port))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()
-	assert.False(t, PortFree(listener.Addr().(*net.TCPAddr).Port))
+	assert.False(t, IsPortFree(listener.Addr().(*net.TCPAddr).Port))
 	all := make([]int, 0, lastPort-firstPort)
 	for port := firstPort; port < lastPort; port++ {
 		all = append(all, port)
@@ -94,7 +94,7 @@ func TestPorts(t *testing.T) {
 }
 
 func TestLock(t *testing.T) {
-	dir := open(t)
+	dir := openTestDir(t)
 	unlock, err := dir.Lock(t.Context(), func(string) { t.Error("nobody holds it") })
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

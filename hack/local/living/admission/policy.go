@@ -12,19 +12,19 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Name of the policy, of its binding, and of their field manager.
-const Name = "local.pergola.dev"
+// PolicyName of the policy, of its binding, and of their field manager.
+const PolicyName = "local.pergola.dev"
 
 // Ensure applies the policy and its binding. pattern is a regular expression of the images that can
 // run, key the key of the nodes' label and taint. oneNode: there is only one such node. It needs:
 // patch of mutatingadmissionpolicies and mutatingadmissionpolicybindings in
 // admissionregistration.k8s.io.
 func Ensure(ctx context.Context, client kubernetes.Interface, pattern, key string, oneNode bool) error {
-	options := metav1.ApplyOptions{FieldManager: Name, Force: true}
+	options := metav1.ApplyOptions{FieldManager: PolicyName, Force: true}
 	if _, err := client.AdmissionregistrationV1().MutatingAdmissionPolicies().Apply(ctx, policy(pattern, key, oneNode), options); err != nil {
 		return fmt.Errorf("making the policy that sends pods to living nodes: %w", err)
 	}
-	binding := applyadmission.MutatingAdmissionPolicyBinding(Name).WithSpec(applyadmission.MutatingAdmissionPolicyBindingSpec().WithPolicyName(Name))
+	binding := applyadmission.MutatingAdmissionPolicyBinding(PolicyName).WithSpec(applyadmission.MutatingAdmissionPolicyBindingSpec().WithPolicyName(PolicyName))
 	if _, err := client.AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Apply(ctx, binding, options); err != nil {
 		return fmt.Errorf("binding the policy that sends pods to living nodes: %w", err)
 	}
@@ -34,9 +34,9 @@ func Ensure(ctx context.Context, client kubernetes.Interface, pattern, key strin
 func policy(pattern, key string, oneNode bool) *applyadmission.MutatingAdmissionPolicyApplyConfiguration {
 	// Strings in CEL have the same escapes as in Go.
 	p, k := strconv.Quote(pattern), strconv.Quote(key)
-	more := withoutUser
+	more := removeRunAsUser
 	if oneNode {
-		more += " + " + unspread
+		more += " + " + relaxTopologySpread
 	}
 	condition := func(name, expression string) *applyadmission.MatchConditionApplyConfiguration {
 		return applyadmission.MatchCondition().WithName(name).WithExpression(expression)
@@ -45,7 +45,7 @@ func policy(pattern, key string, oneNode bool) *applyadmission.MutatingAdmission
 		a := strconv.Quote(annotation)
 		return fmt.Sprintf(`!(has(object.metadata.annotations) && %s in object.metadata.annotations && object.metadata.annotations[%s] == "true") && !(has(object.metadata.labels) && %s in object.metadata.labels && object.metadata.labels[%s] == "true")`, a, a, a, a)
 	}
-	return applyadmission.MutatingAdmissionPolicy(Name).WithSpec(applyadmission.MutatingAdmissionPolicySpec().
+	return applyadmission.MutatingAdmissionPolicy(PolicyName).WithSpec(applyadmission.MutatingAdmissionPolicySpec().
 		WithFailurePolicy(admissionregistrationv1.Fail).
 		WithReinvocationPolicy(admissionregistrationv1.NeverReinvocationPolicy).
 		WithMatchConstraints(applyadmission.MatchResources().
@@ -71,16 +71,16 @@ func policy(pattern, key string, oneNode bool) *applyadmission.MutatingAdmission
 ] + %[2]s`, k, more)))))
 }
 
-// unspread turns required topology spread constraints into preferred constraints and removes
-// minDomains.
-const unspread = `(has(object.spec.topologySpreadConstraints) ? [0, 1, 2, 3, 4].filter(i, i < size(object.spec.topologySpreadConstraints))
+// relaxTopologySpread turns required topology spread constraints into preferred constraints and
+// removes minDomains.
+const relaxTopologySpread = `(has(object.spec.topologySpreadConstraints) ? [0, 1, 2, 3, 4].filter(i, i < size(object.spec.topologySpreadConstraints))
   .map(i, JSONPatch{op: "replace", path: "/spec/topologySpreadConstraints/" + string(i) + "/whenUnsatisfiable", value: "ScheduleAnyway"}) +
   [0, 1, 2, 3, 4].filter(i, i < size(object.spec.topologySpreadConstraints) && has(object.spec.topologySpreadConstraints[i].minDomains))
   .map(i, JSONPatch{op: "remove", path: "/spec/topologySpreadConstraints/" + string(i) + "/minDomains"}) : [])`
 
-// withoutUser removes runAsUser: with one user in the namespaces, the kubelet cannot give files,
-// such as ServiceAccount tokens, to another user.
-var withoutUser = func() string {
+// removeRunAsUser removes runAsUser: with one user in the namespaces, the kubelet cannot give
+// files, such as ServiceAccount tokens, to another user.
+var removeRunAsUser = func() string {
 	// CEL has no loop over indexes, only over a list of them.
 	const most = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
 	out := `(has(object.spec.securityContext) && has(object.spec.securityContext.runAsUser) ? [JSONPatch{op: "remove", path: "/spec/securityContext/runAsUser"}] : [])`

@@ -20,12 +20,12 @@ import (
 
 // container is one process in its box, or the box before and after the process.
 type container struct {
-	id, sandbox string
-	config      *runtimeapi.ContainerConfig
-	created     int64
-	log         *logFile
-	out, err    *stream
-	spec        box.Spec
+	id, sandbox    string
+	config         *runtimeapi.ContainerConfig
+	created        int64
+	log            *logFile
+	stdout, stderr *stream
+	spec           box.Spec
 
 	mutex    sync.Mutex
 	state    runtimeapi.ContainerState
@@ -35,14 +35,14 @@ type container struct {
 	// reason and message of the container's status after its end.
 	reason, message string
 	process         Process
-	// over is closed when the end is recorded.
-	over chan struct{}
-	// stopped: a stop was requested.
-	stopped bool
+	// done is closed when the end is recorded.
+	done chan struct{}
+	// isStopRequested: a stop was requested.
+	isStopRequested bool
 }
 
-// startError is the exit code of containers that could not start, as in other runtimes.
-const startError = 128
+// startErrorExitCode is the exit code of containers that could not start, as in other runtimes.
+const startErrorExitCode = 128
 
 // CreateContainer prepares a container. It checks the image, in case the kubelet did not.
 func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *runtimeapi.ContainerConfig, _ *runtimeapi.PodSandboxConfig) (id string, err error) {
@@ -50,20 +50,20 @@ func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *r
 	if err != nil {
 		return "", err
 	}
-	c := &container{id: newID(), sandbox: sandboxID, config: config, created: r.options.Clock.Now().UnixNano(), state: runtimeapi.ContainerState_CONTAINER_CREATED, over: make(chan struct{})}
+	c := &container{id: newID(), sandbox: sandboxID, config: config, created: r.options.Clock.Now().UnixNano(), state: runtimeapi.ContainerState_CONTAINER_CREATED, done: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			_ = os.RemoveAll(r.folder(c.id))
 		}
 	}()
-	if c.spec, err = r.spec(s, c); err != nil {
+	if c.spec, err = r.boxSpec(s, c); err != nil {
 		return "", err
 	}
 	if c.log, err = openLog(filepath.Join(s.config.GetLogDirectory(), config.GetLogPath()), r.options.Clock); err != nil {
 		return "", err
 	}
-	c.out, c.err = &stream{name: "stdout", log: c.log}, &stream{name: "stderr", log: c.log}
-	c.spec.Stdout, c.spec.Stderr = c.out, c.err
+	c.stdout, c.stderr = &stream{name: "stdout", log: c.log}, &stream{name: "stderr", log: c.log}
+	c.spec.Stdout, c.spec.Stderr = c.stdout, c.stderr
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if !s.ready {
@@ -74,8 +74,8 @@ func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *r
 	return c.id, nil
 }
 
-// spec returns the box of a container.
-func (r *Runtime) spec(s *sandbox, c *container) (box.Spec, error) {
+// boxSpec returns the box of a container.
+func (r *Runtime) boxSpec(s *sandbox, c *container) (box.Spec, error) {
 	native, versioned, err := r.options.Images.Find(c.config.GetImage().GetImage())
 	if err != nil {
 		return box.Spec{}, err
@@ -87,7 +87,7 @@ func (r *Runtime) spec(s *sandbox, c *container) (box.Spec, error) {
 	security := c.config.GetLinux().GetSecurityContext()
 	out := box.Spec{
 		Root: root, ReadOnlyRoot: security.GetReadonlyRootfs(), Dir: c.config.GetWorkingDir(), Hostname: s.hostname,
-		Env: r.environment(s.hostname, c.config.GetEnvs()), Args: arguments([]string{native.Path}, c.config, versioned), Capabilities: capabilities(security),
+		Env: r.environment(s.hostname, c.config.GetEnvs()), Args: commandLine([]string{native.Path}, c.config, versioned), Capabilities: capabilities(security),
 	}
 	r.mutex.Lock()
 	if s.namespace != nil {
@@ -121,9 +121,9 @@ func (r *Runtime) environment(hostname string, own []*runtimeapi.KeyValue) []str
 	return out
 }
 
-// arguments returns the command of a container, with the flags that make its executable emulate the
-// version of the image.
-func arguments(entrypoint []string, config *runtimeapi.ContainerConfig, versioned []string) []string {
+// commandLine returns the command of a container, with the flags that make its executable emulate
+// the version of the image.
+func commandLine(entrypoint []string, config *runtimeapi.ContainerConfig, versioned []string) []string {
 	out := slices.Clone(config.GetCommand())
 	if len(out) == 0 {
 		out = slices.Clone(entrypoint)
@@ -187,37 +187,37 @@ func (r *Runtime) StartContainer(_ context.Context, id string) error {
 	c.started = r.options.Clock.Now().UnixNano()
 	process, err := r.options.Start(c.spec)
 	if err != nil {
-		c.ended(r, box.Exit{Code: startError}, "StartError", err.Error())
+		c.recordEnd(r, box.Exit{Code: startErrorExitCode}, "StartError", err.Error())
 		return err
 	}
 	c.process, c.state = process, runtimeapi.ContainerState_CONTAINER_RUNNING
 	go func() {
 		exit := process.Wait()
-		c.out.end()
-		c.err.end()
+		c.stdout.flush()
+		c.stderr.flush()
 		c.mutex.Lock()
 		defer c.mutex.Unlock()
 		reason, message := "Completed", ""
 		if exit.Code != 0 {
-			reason, message = "Error", c.log.told()
-			if c.stopped {
+			reason, message = "Error", c.log.failureMessage()
+			if c.isStopRequested {
 				message = "" // it ended as requested
 			}
 		}
-		c.ended(r, exit, reason, message)
+		c.recordEnd(r, exit, reason, message)
 	}()
 	return nil
 }
 
-// ended records the end. The caller has the mutex.
-func (c *container) ended(r *Runtime, exit box.Exit, reason, message string) {
+// recordEnd records the end. The caller has the mutex.
+func (c *container) recordEnd(r *Runtime, exit box.Exit, reason, message string) {
 	c.state, c.exit, c.reason, c.message, c.finished = runtimeapi.ContainerState_CONTAINER_EXITED, exit, reason, message, r.options.Clock.Now().UnixNano()
 	c.log.close()
-	close(c.over)
+	close(c.done)
 }
 
-// running returns the process, nil if it does not run.
-func (c *container) running() Process {
+// runningProcess returns the process, nil if it does not run.
+func (c *container) runningProcess() Process {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.state != runtimeapi.ContainerState_CONTAINER_RUNNING {
@@ -228,18 +228,18 @@ func (c *container) running() Process {
 
 // kill ends the process at once.
 func (c *container) kill() {
-	if p := c.running(); p != nil {
-		c.told()
+	if p := c.runningProcess(); p != nil {
+		c.markStopRequested()
 		p.Kill()
-		<-c.over
+		<-c.done
 	}
 }
 
-// told records that a stop was requested.
-func (c *container) told() {
+// markStopRequested records that a stop was requested.
+func (c *container) markStopRequested() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.stopped = true
+	c.isStopRequested = true
 }
 
 // StopContainer sends the stop signal and kills the process after the seconds. A missing container
@@ -249,11 +249,11 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, seconds int64) e
 	if err != nil {
 		return nil
 	}
-	p := c.running()
+	p := c.runningProcess()
 	if p == nil {
 		return nil
 	}
-	c.told()
+	c.markStopRequested()
 	if seconds > 0 {
 		if err := p.Signal(stopSignal(c.config.GetStopSignal())); err != nil {
 			r.options.Log.Debug("a process could not be asked to end", "container", id, "error", err)
@@ -261,7 +261,7 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, seconds int64) e
 		grace := r.options.Clock.NewTimer(time.Duration(seconds) * time.Second)
 		defer grace.Stop()
 		select {
-		case <-c.over:
+		case <-c.done:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -270,7 +270,7 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, seconds int64) e
 	}
 	p.Kill()
 	select {
-	case <-c.over:
+	case <-c.done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -311,7 +311,7 @@ func (r *Runtime) ReopenContainerLog(_ context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if c.running() == nil {
+	if c.runningProcess() == nil {
 		return fmt.Errorf("the container does not run")
 	}
 	return c.log.reopen()
@@ -324,7 +324,7 @@ func (r *Runtime) ListContainers(_ context.Context, filter *runtimeapi.Container
 		c.mutex.Lock()
 		state := c.state
 		c.mutex.Unlock()
-		if filter.GetId() != "" && filter.GetId() != c.id || filter.GetState() != nil && filter.GetState().GetState() != state || !selects(filter.GetLabelSelector(), c.config.GetLabels()) {
+		if filter.GetId() != "" && filter.GetId() != c.id || filter.GetState() != nil && filter.GetState().GetState() != state || !hasLabels(filter.GetLabelSelector(), c.config.GetLabels()) {
 			continue
 		}
 		out = append(out, &runtimeapi.Container{

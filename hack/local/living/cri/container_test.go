@@ -20,11 +20,11 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/box"
 )
 
-// TestSpec checks the environment and the arguments of a container's process.
-func TestSpec(t *testing.T) {
+// TestContainerSpec checks the environment and the arguments of a container's process.
+func TestContainerSpec(t *testing.T) {
 	w := newWorld(t)
-	pod := w.pod("p")
-	_, p := w.runs(pod, func(c *runtimeapi.ContainerConfig) {
+	pod := w.createSandbox("p")
+	_, p := w.startContainer(pod, func(c *runtimeapi.ContainerConfig) {
 		c.Command, c.Args = []string{"/usr/local/bin/kube-apiserver"}, []string{"--secure-port=443"}
 		c.Envs = []*runtimeapi.KeyValue{{Key: "A", Value: []byte("b=c")}, {Key: "HOME", Value: []byte("/home")}}
 		c.WorkingDir = "/work"
@@ -46,7 +46,7 @@ func TestSpec(t *testing.T) {
 	assert.Len(t, p.spec.Binds, 5)
 }
 
-func TestArguments(t *testing.T) {
+func TestCommandLine(t *testing.T) {
 	for name, test := range map[string]struct {
 		command, args, versioned, want []string
 	}{
@@ -58,50 +58,50 @@ func TestArguments(t *testing.T) {
 		"another program of the image": {[]string{"/bin/sh"}, []string{"-c", "x"}, []string{"--v=1"}, []string{"/bin/sh", "-c", "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, arguments([]string{"/bin/x"}, &runtimeapi.ContainerConfig{Command: test.command, Args: test.args}, test.versioned))
+			assert.Equal(t, test.want, commandLine([]string{"/bin/x"}, &runtimeapi.ContainerConfig{Command: test.command, Args: test.args}, test.versioned))
 		})
 	}
 }
 
-// TestEnds checks the exit of a container, and its message after a failure.
-func TestEnds(t *testing.T) {
+// TestContainerExit checks the exit of a container, and its message after a failure.
+func TestContainerExit(t *testing.T) {
 	w := newWorld(t)
-	pod := w.pod("p")
-	id := w.made(pod)
+	pod := w.createSandbox("p")
+	id := w.createContainer(pod)
 	assert.Equal(t, runtimeapi.ContainerState_CONTAINER_CREATED, w.status(id).GetState())
 	require.NoError(t, w.StartContainer(t.Context(), id))
 	assert.Equal(t, runtimeapi.ContainerState_CONTAINER_RUNNING, w.status(id).GetState())
 	assert.Error(t, w.StartContainer(t.Context(), id), "twice")
-	w.last().end(box.Exit{})
-	status := w.ended(id)
+	w.lastProcess().end(box.Exit{})
+	status := w.awaitExit(id)
 	assert.Equal(t, runtimeapi.ContainerState_CONTAINER_EXITED, status.GetState())
 	assert.Equal(t, "Completed", status.GetReason())
 	assert.Equal(t, w.clock.Now().UnixNano(), status.GetFinishedAt())
 
-	id, p := w.runs(pod)
+	id, p := w.startContainer(pod)
 	for i := range 20 {
 		fmt.Fprintf(p.spec.Stderr, "line %d\n", i)
 	}
 	fmt.Fprint(p.spec.Stderr, `Error: unknown flag: --nonsense`)
 	p.end(box.Exit{Code: 1})
-	status = w.ended(id)
+	status = w.awaitExit(id)
 	assert.Equal(t, int32(1), status.GetExitCode())
 	assert.Equal(t, "Error", status.GetReason())
 	assert.True(t, strings.HasSuffix(status.GetMessage(), "\nline 19\nError: unknown flag: --nonsense"), status.GetMessage())
 	assert.True(t, strings.HasPrefix(status.GetMessage(), "line 0\nline 1\n…\nline 11\n"), status.GetMessage())
 
-	id = w.made(pod)
-	w.refuse = errors.New(`starting "/bin/x" in its box: no such file`)
-	assert.ErrorIs(t, w.StartContainer(t.Context(), id), w.refuse)
-	status = w.ended(id)
-	assert.Equal(t, int32(startError), status.GetExitCode())
-	assert.Equal(t, []string{"StartError", w.refuse.Error()}, []string{status.GetReason(), status.GetMessage()})
+	id = w.createContainer(pod)
+	w.startErr = errors.New(`starting "/bin/x" in its box: no such file`)
+	assert.ErrorIs(t, w.StartContainer(t.Context(), id), w.startErr)
+	status = w.awaitExit(id)
+	assert.Equal(t, int32(startErrorExitCode), status.GetExitCode())
+	assert.Equal(t, []string{"StartError", w.startErr.Error()}, []string{status.GetReason(), status.GetMessage()})
 }
 
 // TestLogOnAFullDisk checks that a log error is reported and the container continues.
 func TestLogOnAFullDisk(t *testing.T) {
 	w := newWorld(t)
-	id, p := w.runs(w.pod("p"))
+	id, p := w.startContainer(w.createSandbox("p"))
 	c, err := w.container(id)
 	require.NoError(t, err)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -113,23 +113,23 @@ func TestLogOnAFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 17, n)
 	p.end(box.Exit{Code: 1})
-	assert.Regexp(t, `^no space is left\n\(its log cannot be written: .*no space left on device\)$`, w.ended(id).GetMessage())
+	assert.Regexp(t, `^no space is left\n\(its log cannot be written: .*no space left on device\)$`, w.awaitExit(id).GetMessage())
 }
 
-// TestStop checks that a process gets a signal and its grace period first.
-func TestStop(t *testing.T) {
+// TestStopContainer checks that a process gets a signal and its grace period first.
+func TestStopContainer(t *testing.T) {
 	w := newWorld(t)
-	pod := w.pod("p")
-	id, p := w.runs(pod, func(c *runtimeapi.ContainerConfig) { c.StopSignal = runtimeapi.Signal_SIGUSR1 })
+	pod := w.createSandbox("p")
+	id, p := w.startContainer(pod, func(c *runtimeapi.ContainerConfig) { c.StopSignal = runtimeapi.Signal_SIGUSR1 })
 	require.NoError(t, w.StopContainer(t.Context(), id, 30))
 	assert.Equal(t, []os.Signal{syscall.SIGUSR1}, p.signals)
-	status := w.ended(id)
+	status := w.awaitExit(id)
 	assert.Equal(t, int32(128+10), status.GetExitCode())
 	assert.Empty(t, status.GetMessage(), "it did what it was told")
 	require.NoError(t, w.StopContainer(t.Context(), id, 30), "it is stopped")
 
-	id, p = w.runs(pod)
-	p.deaf = true
+	id, p = w.startContainer(pod)
+	p.ignoresSignals = true
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.StopContainer(context.WithoutCancel(t.Context()), id, 30) }()
 	require.Eventually(t, w.clock.HasWaiters, 10*time.Second, time.Millisecond)
@@ -137,9 +137,9 @@ func TestStop(t *testing.T) {
 	w.clock.Step(30 * time.Second)
 	require.NoError(t, <-stopped)
 	assert.Equal(t, []os.Signal{syscall.SIGTERM}, p.signals)
-	assert.Equal(t, int32(137), w.ended(id).GetExitCode())
+	assert.Equal(t, int32(137), w.awaitExit(id).GetExitCode())
 
-	_, p = w.runs(pod)
+	_, p = w.startContainer(pod)
 	require.NoError(t, w.StopPodSandbox(t.Context(), pod))
 	assert.Equal(t, 137, p.Wait().Code)
 	_, err := w.CreateContainer(t.Context(), pod, &runtimeapi.ContainerConfig{Image: &runtimeapi.ImageSpec{Image: "coreos/etcd"}, LogPath: "x"}, nil)
@@ -148,12 +148,12 @@ func TestStop(t *testing.T) {
 	require.NoError(t, w.RemoveContainer(t.Context(), "gone"))
 }
 
-// TestList checks filters, and the objects that disappear with a pod.
-func TestList(t *testing.T) {
+// TestListContainers checks filters, and the objects that disappear with a pod.
+func TestListContainers(t *testing.T) {
 	w := newWorld(t)
-	a, b := w.pod("a"), w.pod("b")
-	one, _ := w.runs(a)
-	two := w.made(b, func(c *runtimeapi.ContainerConfig) { c.Labels = map[string]string{"container": "two"} })
+	a, b := w.createSandbox("a"), w.createSandbox("b")
+	one, _ := w.startContainer(a)
+	two := w.createContainer(b, func(c *runtimeapi.ContainerConfig) { c.Labels = map[string]string{"container": "two"} })
 	for name, test := range map[string]struct {
 		filter *runtimeapi.ContainerFilter
 		want   []string
@@ -189,10 +189,10 @@ func TestList(t *testing.T) {
 // TestExecSync checks exit code, output and timeout of a command.
 func TestExecSync(t *testing.T) {
 	w := newWorld(t)
-	id, p := w.runs(w.pod("p"))
+	id, p := w.startContainer(w.createSandbox("p"))
 	p.exec = func(_ context.Context, c box.Command) (box.Exit, error) {
 		assert.Equal(t, []string{"check", "it"}, c.Args)
-		fmt.Fprint(c.Stdout, strings.Repeat("x", 3*mostOutput))
+		fmt.Fprint(c.Stdout, strings.Repeat("x", 3*maxProbeOutput))
 		fmt.Fprint(c.Stderr, "it is ill")
 		return box.Exit{Code: 3}, nil
 	}
@@ -200,7 +200,7 @@ func TestExecSync(t *testing.T) {
 	var exit utilexec.ExitError
 	require.ErrorAs(t, err, &exit)
 	assert.Equal(t, 3, exit.ExitStatus())
-	assert.Len(t, out, mostOutput)
+	assert.Len(t, out, maxProbeOutput)
 	assert.Equal(t, "it is ill", string(errs))
 	p.exec = func(ctx context.Context, _ box.Command) (box.Exit, error) {
 		<-ctx.Done()
@@ -209,28 +209,28 @@ func TestExecSync(t *testing.T) {
 	_, _, err = w.ExecSync(t.Context(), id, []string{"sleep"}, time.Millisecond)
 	assert.ErrorIs(t, err, remote.ErrCommandTimedOut)
 	p.end(box.Exit{})
-	w.ended(id)
+	w.awaitExit(id)
 	_, _, err = w.ExecSync(t.Context(), id, []string{"sleep"}, time.Millisecond)
 	assert.ErrorContains(t, err, "does not run")
 }
 
-// TestLog checks the CRI format, and a new file after the kubelet has moved the old one.
-func TestLog(t *testing.T) {
+// TestContainerLog checks the CRI format, and a new file after the kubelet has moved the old one.
+func TestContainerLog(t *testing.T) {
 	w := newWorld(t)
-	id, p := w.runs(w.pod("p"))
+	id, p := w.startContainer(w.createSandbox("p"))
 	file := filepath.Join(w.dir, "logs", "p", "one", "0.log")
 	assert.Equal(t, file, w.status(id).GetLogPath())
 	fmt.Fprint(p.spec.Stdout, "first\nsec")
-	fmt.Fprint(p.spec.Stdout, "ond\n"+strings.Repeat("y", longestLine+5)+"\n")
+	fmt.Fprint(p.spec.Stdout, "ond\n"+strings.Repeat("y", maxLineLength+5)+"\n")
 	require.NoError(t, os.Rename(file, file+".1"))
 	require.NoError(t, w.ReopenContainerLog(t.Context(), id))
 	fmt.Fprint(p.spec.Stderr, "third")
 	p.end(box.Exit{})
-	w.ended(id)
+	w.awaitExit(id)
 	const at = "2026-11-23T12:00:00.000000000Z "
 	old, err := os.ReadFile(file + ".1")
 	require.NoError(t, err)
-	assert.Equal(t, at+"stdout F first\n"+at+"stdout F second\n"+at+"stdout P "+strings.Repeat("y", longestLine)+"\n"+at+"stdout F yyyyy\n", string(old))
+	assert.Equal(t, at+"stdout F first\n"+at+"stdout F second\n"+at+"stdout P "+strings.Repeat("y", maxLineLength)+"\n"+at+"stdout F yyyyy\n", string(old))
 	now, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, at+"stderr F third\n", string(now))

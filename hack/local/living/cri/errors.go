@@ -10,6 +10,6 @@ func notFound(what, id string) error {
 	return status.Errorf(codes.NotFound, "%s %s: not found", what, id)
 }
 
-func unsupported(what string) error {
+func unsupportedError(what string) error {
 	return status.Errorf(codes.Unimplemented, "the local runtime has no %s", what)
 }

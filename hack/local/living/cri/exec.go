@@ -15,14 +15,14 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/box"
 )
 
-// mostOutput is the maximum output of a probe, in bytes; the rest is dropped.
-const mostOutput = 16 << 10
+// maxProbeOutput is the maximum output of a probe, in bytes; the rest is dropped.
+const maxProbeOutput = 16 << 10
 
-// limited is a buffer that drops everything after the first mostOutput bytes.
-type limited struct{ bytes.Buffer }
+// limitedBuffer is a buffer that drops everything after the first maxProbeOutput bytes.
+type limitedBuffer struct{ bytes.Buffer }
 
-func (l *limited) Write(data []byte) (int, error) {
-	if room := mostOutput - l.Len(); room > 0 {
+func (l *limitedBuffer) Write(data []byte) (int, error) {
+	if room := maxProbeOutput - l.Len(); room > 0 {
 		l.Buffer.Write(data[:min(len(data), room)])
 	}
 	return len(data), nil
@@ -35,7 +35,7 @@ func (r *Runtime) ExecSync(ctx context.Context, id string, args []string, timeou
 	if err != nil {
 		return nil, nil, err
 	}
-	p := c.running()
+	p := c.runningProcess()
 	if p == nil {
 		return nil, nil, fmt.Errorf("the container does not run")
 	}
@@ -45,7 +45,7 @@ func (r *Runtime) ExecSync(ctx context.Context, id string, args []string, timeou
 		limit, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	var out, errs limited
+	var out, errs limitedBuffer
 	exit, err := p.Exec(limit, box.Command{Args: args, Env: c.spec.Env, Dir: c.spec.Dir, Stdout: &out, Stderr: &errs})
 	switch {
 	case ctx.Err() == nil && errors.Is(limit.Err(), context.DeadlineExceeded):

@@ -12,8 +12,8 @@ import (
 // never.
 type Images struct{ *Runtime }
 
-// image returns the image of a reference, nil if there is none.
-func (r *Runtime) image(reference string) *runtimeapi.Image {
+// findImage returns the image of a reference, nil if there is none.
+func (r *Runtime) findImage(reference string) *runtimeapi.Image {
 	found, _, err := r.options.Images.Find(reference)
 	if err != nil {
 		return nil
@@ -34,7 +34,7 @@ func (i Images) ListImages(_ context.Context, filter *runtimeapi.ImageFilter) ([
 	for _, c := range i.containers {
 		if reference := c.config.GetImage().GetImage(); !known[reference] && (only == "" || only == reference) {
 			known[reference] = true
-			out = append(out, i.image(reference))
+			out = append(out, i.findImage(reference))
 		}
 	}
 	return out, nil
@@ -42,7 +42,7 @@ func (i Images) ListImages(_ context.Context, filter *runtimeapi.ImageFilter) ([
 
 // ImageStatus returns an image, nil if it does not exist.
 func (i Images) ImageStatus(_ context.Context, image *runtimeapi.ImageSpec, _ bool) (*runtimeapi.ImageStatusResponse, error) {
-	return &runtimeapi.ImageStatusResponse{Image: i.image(image.GetImage())}, nil
+	return &runtimeapi.ImageStatusResponse{Image: i.findImage(image.GetImage())}, nil
 }
 
 // PullImage fails if the image does not exist; otherwise it does nothing.

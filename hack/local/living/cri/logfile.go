@@ -19,21 +19,21 @@ type logFile struct {
 
 	mutex sync.Mutex
 	file  *os.File
-	// failed is the error of the last write, for example of a full disk. That output is lost, and
-	// the container continues.
-	failed error
-	// first and last are the first and last lines of output, for a failed container's message. Some
-	// programs print the error first and then their usage.
-	first, last [][]byte
-	// lines is the number of lines.
-	lines int
+	// writeError is the error of the last write, for example of a full disk. That output is lost,
+	// and the container continues.
+	writeError error
+	// headLines and last are the first and last lines of output, for a failed container's message.
+	// Some programs print the error first and then their usage.
+	headLines, tailLines [][]byte
+	// lineCount is the number of lines.
+	lineCount int
 }
 
 const (
 	// timeFormat is the CRI's, with a fixed width.
 	timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
-	// longestLine is the length in bytes at which a line is split.
-	longestLine = 16 << 10
+	// maxLineLength is the length in bytes at which a line is split.
+	maxLineLength = 16 << 10
 	// firstLines and lastLines are the numbers of lines in the message of a failed container,
 	// lastBytes the maximum size of the last lines.
 	firstLines, lastLines, lastBytes = 2, 10, 2 << 10
@@ -71,17 +71,17 @@ func (l *logFile) close() {
 	}
 }
 
-// line writes a line, or a part of a line.
-func (l *logFile) line(stream string, partial bool, text []byte) {
+// writeLine writes a line, or a part of a line.
+func (l *logFile) writeLine(stream string, partial bool, text []byte) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.lines++; l.lines <= firstLines {
-		l.first = append(l.first, bytes.Clone(text[:min(len(text), lastBytes/4)]))
+	if l.lineCount++; l.lineCount <= firstLines {
+		l.headLines = append(l.headLines, bytes.Clone(text[:min(len(text), lastBytes/4)]))
 	}
-	if len(l.last) == lastLines {
-		l.last = l.last[1:]
+	if len(l.tailLines) == lastLines {
+		l.tailLines = l.tailLines[1:]
 	}
-	l.last = append(l.last, bytes.Clone(text[:min(len(text), lastBytes)]))
+	l.tailLines = append(l.tailLines, bytes.Clone(text[:min(len(text), lastBytes)]))
 	if l.file == nil {
 		return
 	}
@@ -93,15 +93,15 @@ func (l *logFile) line(stream string, partial bool, text []byte) {
 	fmt.Fprintf(&b, "%s %s %s ", l.clock.Now().UTC().Format(timeFormat), stream, tag)
 	b.Write(text)
 	b.WriteByte('\n')
-	_, l.failed = l.file.Write(b.Bytes())
+	_, l.writeError = l.file.Write(b.Bytes())
 }
 
-// told returns the first and last lines of output, and the write error, if any.
-func (l *logFile) told() string {
+// failureMessage returns the first and last lines of output, and the write error, if any.
+func (l *logFile) failureMessage() string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	text := bytes.Join(l.last, []byte("\n"))
-	cut := l.lines > lastLines
+	text := bytes.Join(l.tailLines, []byte("\n"))
+	cut := l.lineCount > lastLines
 	if len(text) > lastBytes {
 		cut, text = true, text[len(text)-lastBytes:]
 		if i := bytes.IndexByte(text, '\n'); i >= 0 {
@@ -109,11 +109,11 @@ func (l *logFile) told() string {
 		}
 	}
 	if cut {
-		begin := append(bytes.Join(l.first, []byte("\n")), []byte("\n…\n")...)
+		begin := append(bytes.Join(l.headLines, []byte("\n")), []byte("\n…\n")...)
 		text = append(begin, text...)
 	}
-	if l.failed != nil {
-		text = append(text, []byte(fmt.Sprintf("\n(its log cannot be written: %s)", l.failed))...)
+	if l.writeError != nil {
+		text = append(text, []byte(fmt.Sprintf("\n(its log cannot be written: %s)", l.writeError))...)
 	}
 	return string(bytes.ToValidUTF8(text, []byte("?")))
 }
@@ -123,9 +123,9 @@ type stream struct {
 	name string
 	log  *logFile
 
-	mutex    sync.Mutex
-	rest     []byte
-	watchers map[io.Writer]bool
+	mutex       sync.Mutex
+	partialLine []byte
+	watchers    map[io.Writer]bool
 }
 
 // Write logs the data. It never fails: a log error must not stop a container.
@@ -137,35 +137,35 @@ func (s *stream) Write(data []byte) (int, error) {
 			delete(s.watchers, w)
 		}
 	}
-	s.rest = append(s.rest, data...)
+	s.partialLine = append(s.partialLine, data...)
 	for {
-		i := bytes.IndexByte(s.rest, '\n')
+		i := bytes.IndexByte(s.partialLine, '\n')
 		switch {
-		case i >= 0 && i <= longestLine:
-			s.log.line(s.name, false, s.rest[:i])
-			s.rest = s.rest[i+1:]
-		case len(s.rest) > longestLine:
-			s.log.line(s.name, true, s.rest[:longestLine])
-			s.rest = s.rest[longestLine:]
+		case i >= 0 && i <= maxLineLength:
+			s.log.writeLine(s.name, false, s.partialLine[:i])
+			s.partialLine = s.partialLine[i+1:]
+		case len(s.partialLine) > maxLineLength:
+			s.log.writeLine(s.name, true, s.partialLine[:maxLineLength])
+			s.partialLine = s.partialLine[maxLineLength:]
 		default:
-			s.rest = bytes.Clone(s.rest) // frees the memory of the written lines
+			s.partialLine = bytes.Clone(s.partialLine) // frees the memory of the written lines
 			return len(data), nil
 		}
 	}
 }
 
-// end writes an unfinished last line.
-func (s *stream) end() {
+// flush writes an unfinished last line.
+func (s *stream) flush() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if len(s.rest) > 0 {
-		s.log.line(s.name, false, s.rest)
-		s.rest = nil
+	if len(s.partialLine) > 0 {
+		s.log.writeLine(s.name, false, s.partialLine)
+		s.partialLine = nil
 	}
 }
 
-// watch copies further output to a writer until stop is called.
-func (s *stream) watch(w io.Writer) (stop func()) {
+// addWatcher copies further output to a writer until stop is called.
+func (s *stream) addWatcher(w io.Writer) (stop func()) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.watchers == nil {

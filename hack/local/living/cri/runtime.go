@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/images"
 )
 
-// name of the runtime, as nodes show it: `local://…`.
-const name = "local"
+// runtimeName of the runtime, as nodes show it: `local://…`.
+const runtimeName = "local"
 
 // Network creates the network namespaces of pods.
 type Network interface {
@@ -75,7 +75,7 @@ type Runtime struct {
 	// closers stop the servers.
 	closers []func() error
 	// addresses of pods.
-	addresses pool
+	addresses addressPool
 
 	mutex      sync.Mutex
 	sandboxes  map[string]*sandbox
@@ -99,7 +99,7 @@ func New(options Options) (*Runtime, error) {
 	if err := os.MkdirAll(options.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the runtime: %w", err)
 	}
-	r := &Runtime{options: options, addresses: pool{prefix: options.Pods}, sandboxes: map[string]*sandbox{}, containers: map[string]*container{}}
+	r := &Runtime{options: options, addresses: addressPool{prefix: options.Pods}, sandboxes: map[string]*sandbox{}, containers: map[string]*container{}}
 	if err := r.serveStreams(); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (r *Runtime) folder(id string) string { return filepath.Join(r.options.Fold
 
 // Version returns the version of the runtime.
 func (r *Runtime) Version(context.Context, string) (*runtimeapi.VersionResponse, error) {
-	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: name, RuntimeVersion: "0.1.0", RuntimeApiVersion: "v1"}, nil
+	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: runtimeName, RuntimeVersion: "0.1.0", RuntimeApiVersion: "v1"}, nil
 }
 
 // Status always reports that the runtime is ready.
@@ -137,10 +137,10 @@ func (r *Runtime) RuntimeConfig(context.Context) (*runtimeapi.RuntimeConfigRespo
 }
 
 // Close stops all processes without a grace period and removes the network namespaces.
-func (r *Runtime) Close(ctx context.Context) error { return r.CloseIn(ctx, 0) }
+func (r *Runtime) Close(ctx context.Context) error { return r.CloseWithGrace(ctx, 0) }
 
-// CloseIn is Close with a grace period for the processes.
-func (r *Runtime) CloseIn(ctx context.Context, grace time.Duration) error {
+// CloseWithGrace is Close with a grace period for the processes.
+func (r *Runtime) CloseWithGrace(ctx context.Context, grace time.Duration) error {
 	for _, closer := range r.closers {
 		_ = closer()
 	}
@@ -153,7 +153,7 @@ func (r *Runtime) CloseIn(ctx context.Context, grace time.Duration) error {
 		})
 	}
 	group.Wait()
-	for _, s := range r.list() {
+	for _, s := range r.listSandboxes() {
 		if err := r.RemovePodSandbox(ctx, s.id); err != nil {
 			return err
 		}
@@ -163,12 +163,12 @@ func (r *Runtime) CloseIn(ctx context.Context, grace time.Duration) error {
 
 // GetContainerEvents is for kubelets with evented PLEG; this one polls.
 func (r *Runtime) GetContainerEvents(context.Context, chan *runtimeapi.ContainerEventResponse, func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
-	return unsupported("events of containers")
+	return unsupportedError("events of containers")
 }
 
 // CheckpointContainer is not supported for processes.
 func (r *Runtime) CheckpointContainer(context.Context, *runtimeapi.CheckpointContainerRequest) error {
-	return unsupported("checkpoints")
+	return unsupportedError("checkpoints")
 }
 
 // UpdateContainerResources does nothing: there are no limits.

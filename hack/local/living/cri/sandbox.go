@@ -26,20 +26,20 @@ type sandbox struct {
 	hostname string
 }
 
-// onHost reports whether the pod uses the network namespace of the node.
-func onHost(config *runtimeapi.PodSandboxConfig) bool {
+// isHostNetwork reports whether the pod uses the network namespace of the node.
+func isHostNetwork(config *runtimeapi.PodSandboxConfig) bool {
 	return config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetNetwork() == runtimeapi.NamespaceMode_NODE
 }
 
 // RunPodSandbox creates the network namespace, the address and the files of a pod.
 func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandboxConfig, handler string) (id string, err error) {
 	if handler != "" {
-		return "", unsupported(fmt.Sprintf("handler %q", handler))
+		return "", unsupportedError(fmt.Sprintf("handler %q", handler))
 	}
-	s := &sandbox{id: newID(), config: config, created: r.options.Clock.Now().UnixNano(), ready: true, hostNet: onHost(config), hostname: config.GetHostname()}
+	s := &sandbox{id: newID(), config: config, created: r.options.Clock.Now().UnixNano(), ready: true, hostNet: isHostNetwork(config), hostname: config.GetHostname()}
 	defer func() {
 		if err != nil {
-			_ = r.leave(s)
+			_ = r.removeNetwork(s)
 			_ = os.RemoveAll(r.folder(s.id))
 		}
 	}()
@@ -57,7 +57,7 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandbox
 		}
 	}
 	if !s.hostNet {
-		if s.address, err = r.addresses.take(); err != nil {
+		if s.address, err = r.addresses.allocate(); err != nil {
 			return "", err
 		}
 		if s.namespace, err = r.options.Network.Add(s.id, s.address); err != nil {
@@ -70,8 +70,8 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandbox
 	return s.id, nil
 }
 
-// leave removes the network of a pod.
-func (r *Runtime) leave(s *sandbox) error {
+// removeNetwork removes the network of a pod.
+func (r *Runtime) removeNetwork(s *sandbox) error {
 	if s.namespace != nil {
 		if err := s.namespace.Close(); err != nil {
 			return fmt.Errorf("taking the network of the pod away: %w", err)
@@ -79,7 +79,7 @@ func (r *Runtime) leave(s *sandbox) error {
 		s.namespace = nil
 	}
 	if s.address.IsValid() {
-		r.addresses.give(s.address)
+		r.addresses.free(s.address)
 		s.address = netip.Addr{}
 	}
 	return nil
@@ -110,8 +110,8 @@ func (r *Runtime) sandbox(id string) (*sandbox, error) {
 	return nil, notFound("pod sandbox", id)
 }
 
-// list returns all sandboxes, newest first, as kubelets expect.
-func (r *Runtime) list() []*sandbox {
+// listSandboxes returns all sandboxes, newest first, as kubelets expect.
+func (r *Runtime) listSandboxes() []*sandbox {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	out := make([]*sandbox, 0, len(r.sandboxes))
@@ -135,7 +135,7 @@ func (r *Runtime) StopPodSandbox(_ context.Context, id string) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	s.ready = false
-	return r.leave(s)
+	return r.removeNetwork(s)
 }
 
 // RemovePodSandbox removes a pod and its files. A missing pod counts as removed.
@@ -189,11 +189,11 @@ func (r *Runtime) PodSandboxStatus(_ context.Context, id string, _ bool) (*runti
 // ListPodSandbox returns the pods that match the filter.
 func (r *Runtime) ListPodSandbox(_ context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
 	var out []*runtimeapi.PodSandbox
-	for _, s := range r.list() {
+	for _, s := range r.listSandboxes() {
 		r.mutex.Lock()
 		state := s.state()
 		r.mutex.Unlock()
-		if filter.GetId() != "" && filter.GetId() != s.id || filter.GetState() != nil && filter.GetState().GetState() != state || !selects(filter.GetLabelSelector(), s.config.GetLabels()) {
+		if filter.GetId() != "" && filter.GetId() != s.id || filter.GetState() != nil && filter.GetState().GetState() != state || !hasLabels(filter.GetLabelSelector(), s.config.GetLabels()) {
 			continue
 		}
 		out = append(out, &runtimeapi.PodSandbox{Id: s.id, Metadata: s.config.GetMetadata(), State: state, CreatedAt: s.created, Labels: s.config.GetLabels(), Annotations: s.config.GetAnnotations()})
@@ -201,8 +201,8 @@ func (r *Runtime) ListPodSandbox(_ context.Context, filter *runtimeapi.PodSandbo
 	return out, nil
 }
 
-// selects reports whether labels contain all of wanted.
-func selects(wanted, labels map[string]string) bool {
+// hasLabels reports whether labels contain all of wanted.
+func hasLabels(wanted, labels map[string]string) bool {
 	for key, value := range wanted {
 		if labels[key] != value {
 			return false

@@ -13,7 +13,7 @@ import (
 
 func TestSandbox(t *testing.T) {
 	w := newWorld(t)
-	id := w.pod("p")
+	id := w.createSandbox("p")
 	status, err := w.PodSandboxStatus(t.Context(), id, false)
 	require.NoError(t, err)
 	assert.Equal(t, "10.160.1.1", status.GetStatus().GetNetwork().GetIp())
@@ -22,14 +22,14 @@ func TestSandbox(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "nameserver 10.96.0.10\nsearch garden.svc.cluster.local cluster.local\noptions ndots:5\n", string(text))
 
-	host := w.pod("h", func(c *runtimeapi.PodSandboxConfig) {
+	host := w.createSandbox("h", func(c *runtimeapi.PodSandboxConfig) {
 		c.Hostname = ""
 		c.Linux = &runtimeapi.LinuxPodSandboxConfig{SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{NamespaceOptions: &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE}}}
 	})
 	status, err = w.PodSandboxStatus(t.Context(), host, false)
 	require.NoError(t, err)
 	assert.Empty(t, status.GetStatus().GetNetwork().GetIp(), "the kubelet knows the one of the node")
-	_, p := w.runs(host)
+	_, p := w.startContainer(host)
 	assert.Empty(t, p.spec.NetNS)
 
 	require.NoError(t, w.StopPodSandbox(t.Context(), id))
@@ -51,11 +51,11 @@ func TestSandbox(t *testing.T) {
 	assert.ErrorContains(t, err, "gvisor")
 }
 
-// TestPool checks that addresses are reused as late as possible.
-func TestPool(t *testing.T) {
-	p := pool{prefix: netip.MustParsePrefix("10.0.0.0/29")}
+// TestAddressPool checks that addresses are reused as late as possible.
+func TestAddressPool(t *testing.T) {
+	p := addressPool{prefix: netip.MustParsePrefix("10.0.0.0/29")}
 	take := func() string {
-		address, err := p.take()
+		address, err := p.allocate()
 		if err != nil {
 			return err.Error()
 		}
@@ -63,11 +63,11 @@ func TestPool(t *testing.T) {
 	}
 	assert.Equal(t, "10.0.0.1", take())
 	assert.Equal(t, "10.0.0.2", take())
-	p.give(netip.MustParseAddr("10.0.0.1"))
+	p.free(netip.MustParseAddr("10.0.0.1"))
 	for _, want := range []string{"10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6", "10.0.0.1", "no address is left in 10.0.0.0/29"} {
 		assert.Equal(t, want, take())
 	}
-	p.give(netip.MustParseAddr("10.0.0.4"))
+	p.free(netip.MustParseAddr("10.0.0.4"))
 	assert.Equal(t, "10.0.0.4", take())
 }
 
@@ -84,9 +84,9 @@ func TestImages(t *testing.T) {
 	assert.ErrorContains(t, err, "no executable for the image nginx:1")
 	_, err = i.PullImage(t.Context(), &runtimeapi.ImageSpec{Image: "registry.k8s.io/kube-apiserver:v1.30.0"}, nil, nil)
 	assert.ErrorContains(t, err, "can be 1.33 to 1.36")
-	pod := w.pod("p")
-	w.made(pod)
-	w.made(pod)
+	pod := w.createSandbox("p")
+	w.createContainer(pod)
+	w.createContainer(pod)
 	list, err := i.ListImages(t.Context(), nil)
 	require.NoError(t, err)
 	assert.Len(t, list, 1)

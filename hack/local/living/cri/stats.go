@@ -10,12 +10,12 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// ticks of processor time per second in /proc, the same on all Linux platforms of Go.
-const ticks = 100
+// ticksPerSecond of processor time per second in /proc, the same on all Linux platforms of Go.
+const ticksPerSecond = 100
 
-// used returns a process's current memory, in bytes, and processor time since its start. The first
-// process represents the whole container.
-func used(pid int) (memory, nanoseconds uint64, err error) {
+// processUsage returns a process's current memory, in bytes, and processor time since its start.
+// The first process represents the whole container.
+func processUsage(pid int) (memory, nanoseconds uint64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, 0, err
@@ -32,16 +32,16 @@ func used(pid int) (memory, nanoseconds uint64, err error) {
 			return 0, 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
 		}
 	}
-	return values[2] * uint64(os.Getpagesize()), (values[0] + values[1]) * (1e9 / ticks), nil
+	return values[2] * uint64(os.Getpagesize()), (values[0] + values[1]) * (1e9 / ticksPerSecond), nil
 }
 
 // stats returns the stats of a container; nil if it does not run.
 func (r *Runtime) stats(c *container) *runtimeapi.ContainerStats {
-	p := c.running()
+	p := c.runningProcess()
 	if p == nil {
 		return nil
 	}
-	memory, nanoseconds, err := used(p.PID())
+	memory, nanoseconds, err := processUsage(p.PID())
 	if err != nil { // it has just ended
 		return nil
 	}
@@ -69,7 +69,7 @@ func (r *Runtime) ContainerStats(_ context.Context, id string) (*runtimeapi.Cont
 func (r *Runtime) ListContainerStats(_ context.Context, filter *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
 	var out []*runtimeapi.ContainerStats
 	for _, c := range r.containersOf(filter.GetPodSandboxId()) {
-		if filter.GetId() != "" && filter.GetId() != c.id || !selects(filter.GetLabelSelector(), c.config.GetLabels()) {
+		if filter.GetId() != "" && filter.GetId() != c.id || !hasLabels(filter.GetLabelSelector(), c.config.GetLabels()) {
 			continue
 		}
 		if one := r.stats(c); one != nil {
@@ -112,8 +112,8 @@ func (r *Runtime) podStats(ctx context.Context, s *sandbox) (*runtimeapi.PodSand
 // ListPodSandboxStats returns the stats of all pods that match the filter.
 func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.PodSandboxStatsFilter) ([]*runtimeapi.PodSandboxStats, error) {
 	var out []*runtimeapi.PodSandboxStats
-	for _, s := range r.list() {
-		if filter.GetId() != "" && filter.GetId() != s.id || !selects(filter.GetLabelSelector(), s.config.GetLabels()) {
+	for _, s := range r.listSandboxes() {
+		if filter.GetId() != "" && filter.GetId() != s.id || !hasLabels(filter.GetLabelSelector(), s.config.GetLabels()) {
 			continue
 		}
 		one, err := r.podStats(ctx, s)

@@ -25,7 +25,7 @@ func (r *Runtime) serveStreams() error {
 	}
 	config := streaming.DefaultConfig
 	config.Addr = listener.Addr().String()
-	if r.streams, err = streaming.NewServer(config, streams{r}); err != nil {
+	if r.streams, err = streaming.NewServer(config, streamingRuntime{r}); err != nil {
 		_ = listener.Close()
 		return fmt.Errorf("serving exec and port-forward: %w", err)
 	}
@@ -39,16 +39,16 @@ func (r *Runtime) serveStreams() error {
 	return nil
 }
 
-// streams implements the requests of the streaming server.
-type streams struct{ *Runtime }
+// streamingRuntime implements the requests of the streaming server.
+type streamingRuntime struct{ *Runtime }
 
 // Exec runs a command in a container. There are no terminals: a request for a terminal gets pipes.
-func (s streams) Exec(ctx context.Context, id string, args []string, in io.Reader, out, errs io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+func (s streamingRuntime) Exec(ctx context.Context, id string, args []string, in io.Reader, out, errs io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
 	c, err := s.container(id)
 	if err != nil {
 		return err
 	}
-	p := c.running()
+	p := c.runningProcess()
 	if p == nil {
 		return errors.New("the container does not run")
 	}
@@ -68,29 +68,29 @@ func (s streams) Exec(ctx context.Context, id string, args []string, in io.Reade
 
 // Attach copies a container's output until the container ends or the client disconnects. Containers
 // have no input.
-func (s streams) Attach(ctx context.Context, id string, _ io.Reader, out, errs io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+func (s streamingRuntime) Attach(ctx context.Context, id string, _ io.Reader, out, errs io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
 	c, err := s.container(id)
 	if err != nil {
 		return err
 	}
 	if out != nil {
-		defer c.out.watch(out)()
+		defer c.stdout.addWatcher(out)()
 	}
 	if errs == nil {
 		errs = out
 	}
 	if errs != nil {
-		defer c.err.watch(errs)()
+		defer c.stderr.addWatcher(errs)()
 	}
 	select {
-	case <-c.over:
+	case <-c.done:
 	case <-ctx.Done():
 	}
 	return nil
 }
 
 // PortForward connects a stream to a port of a pod.
-func (s streams) PortForward(ctx context.Context, id string, port int32, stream io.ReadWriteCloser) error {
+func (s streamingRuntime) PortForward(ctx context.Context, id string, port int32, stream io.ReadWriteCloser) error {
 	pod, err := s.sandbox(id)
 	if err != nil {
 		return err

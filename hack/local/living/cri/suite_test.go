@@ -21,8 +21,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/images"
 )
 
-// world is a runtime with fake processes.
-type world struct {
+// testRuntime is a runtime with fake processes.
+type testRuntime struct {
 	*testing.T
 	*Runtime
 	clock *clocktesting.FakeClock
@@ -30,32 +30,32 @@ type world struct {
 
 	mutex sync.Mutex
 	// processes are in starting order; networks are the existing networks.
-	processes []*played
+	processes []*fakeProcess
 	networks  map[string]netip.Addr
-	// refuse is the error of all starts.
-	refuse error
+	// startErr is the error of all starts.
+	startErr error
 }
 
-// played is a fake process that a test controls.
-type played struct {
+// fakeProcess is a fake process that a test controls.
+type fakeProcess struct {
 	spec    box.Spec
 	done    chan struct{}
 	exit    box.Exit
 	mutex   sync.Mutex
 	signals []os.Signal
-	// deaf: it ignores signals.
-	deaf bool
-	exec func(ctx context.Context, command box.Command) (box.Exit, error)
+	// ignoresSignals: it ignores signals.
+	ignoresSignals bool
+	exec           func(ctx context.Context, command box.Command) (box.Exit, error)
 }
 
-func (p *played) PID() int              { return os.Getpid() }
-func (p *played) Done() <-chan struct{} { return p.done }
-func (p *played) Wait() box.Exit {
+func (p *fakeProcess) PID() int              { return os.Getpid() }
+func (p *fakeProcess) Done() <-chan struct{} { return p.done }
+func (p *fakeProcess) Wait() box.Exit {
 	<-p.done
 	return p.exit
 }
 
-func (p *played) end(exit box.Exit) {
+func (p *fakeProcess) end(exit box.Exit) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	select {
@@ -66,10 +66,10 @@ func (p *played) end(exit box.Exit) {
 	}
 }
 
-func (p *played) Signal(signal os.Signal) error {
+func (p *fakeProcess) Signal(signal os.Signal) error {
 	p.mutex.Lock()
 	p.signals = append(p.signals, signal)
-	deaf := p.deaf
+	deaf := p.ignoresSignals
 	p.mutex.Unlock()
 	if !deaf {
 		p.end(box.Exit{Code: 128 + int(signal.(syscall.Signal)), Signal: signal.(syscall.Signal)})
@@ -77,15 +77,15 @@ func (p *played) Signal(signal os.Signal) error {
 	return nil
 }
 
-func (p *played) Kill() { p.end(box.Exit{Code: 137, Signal: syscall.SIGKILL}) }
+func (p *fakeProcess) Kill() { p.end(box.Exit{Code: 137, Signal: syscall.SIGKILL}) }
 
-func (p *played) Exec(ctx context.Context, command box.Command) (box.Exit, error) {
+func (p *fakeProcess) Exec(ctx context.Context, command box.Command) (box.Exit, error) {
 	return p.exec(ctx, command)
 }
 
 // namespace is a fake pod network.
 type namespace struct {
-	w    *world
+	w    *testRuntime
 	name string
 }
 
@@ -98,20 +98,20 @@ func (n namespace) Close() error {
 }
 
 // Add adds a fake network.
-func (w *world) Add(name string, address netip.Addr) (Namespace, error) {
+func (w *testRuntime) Add(name string, address netip.Addr) (Namespace, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.networks[name] = address
 	return namespace{w, name}, nil
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T) *testRuntime {
 	t.Helper()
-	w := &world{T: t, clock: clocktesting.NewFakeClock(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)), dir: t.TempDir(), networks: map[string]netip.Addr{}}
+	w := &testRuntime{T: t, clock: clocktesting.NewFakeClock(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)), dir: t.TempDir(), networks: map[string]netip.Addr{}}
 	server := filepath.Join(w.dir, "server")
 	require.NoError(t, os.WriteFile(server, []byte("#!/bin/sh\necho Kubernetes v1.36.3\n"), 0o700))
 	executables := map[string]string{"kube-apiserver": server, "etcd": "/bin/the-etcd"}
-	table, err := images.Of(t.Context(), executables)
+	table, err := images.NewTable(t.Context(), executables)
 	require.NoError(t, err)
 	w.Runtime, err = New(Options{
 		Images: table, Executables: executables, Folder: filepath.Join(w.dir, "containers"),
@@ -119,10 +119,10 @@ func newWorld(t *testing.T) *world {
 		Start: func(spec box.Spec) (Process, error) {
 			w.mutex.Lock()
 			defer w.mutex.Unlock()
-			if w.refuse != nil {
-				return nil, w.refuse
+			if w.startErr != nil {
+				return nil, w.startErr
 			}
-			p := &played{spec: spec, done: make(chan struct{}), exec: func(context.Context, box.Command) (box.Exit, error) {
+			p := &fakeProcess{spec: spec, done: make(chan struct{}), exec: func(context.Context, box.Command) (box.Exit, error) {
 				return box.Exit{}, errors.New("nothing to execute")
 			}}
 			w.processes = append(w.processes, p)
@@ -134,8 +134,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// pod creates a sandbox.
-func (w *world) pod(name string, change ...func(*runtimeapi.PodSandboxConfig)) string {
+// createSandbox creates a sandbox.
+func (w *testRuntime) createSandbox(name string, change ...func(*runtimeapi.PodSandboxConfig)) string {
 	w.Helper()
 	config := &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: name, Namespace: "garden", Uid: name}, Hostname: name, LogDirectory: filepath.Join(w.dir, "logs", name),
@@ -150,8 +150,8 @@ func (w *world) pod(name string, change ...func(*runtimeapi.PodSandboxConfig)) s
 	return id
 }
 
-// made creates a container without starting it.
-func (w *world) made(pod string, change ...func(*runtimeapi.ContainerConfig)) string {
+// createContainer creates a container without starting it.
+func (w *testRuntime) createContainer(pod string, change ...func(*runtimeapi.ContainerConfig)) string {
 	w.Helper()
 	config := &runtimeapi.ContainerConfig{
 		Metadata: &runtimeapi.ContainerMetadata{Name: "one"}, Image: &runtimeapi.ImageSpec{Image: "registry.k8s.io/kube-apiserver:v1.34.1"}, LogPath: "one/0.log",
@@ -165,36 +165,36 @@ func (w *world) made(pod string, change ...func(*runtimeapi.ContainerConfig)) st
 	return id
 }
 
-// runs creates and starts a container and returns its process.
-func (w *world) runs(pod string, change ...func(*runtimeapi.ContainerConfig)) (string, *played) {
+// startContainer creates and starts a container and returns its process.
+func (w *testRuntime) startContainer(pod string, change ...func(*runtimeapi.ContainerConfig)) (string, *fakeProcess) {
 	w.Helper()
-	id := w.made(pod, change...)
+	id := w.createContainer(pod, change...)
 	require.NoError(w, w.StartContainer(w.Context(), id))
-	return id, w.last()
+	return id, w.lastProcess()
 }
 
-// last returns the process that was started last.
-func (w *world) last() *played {
+// lastProcess returns the process that was started last.
+func (w *testRuntime) lastProcess() *fakeProcess {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.processes[len(w.processes)-1]
 }
 
 // status returns the status of a container.
-func (w *world) status(id string) *runtimeapi.ContainerStatus {
+func (w *testRuntime) status(id string) *runtimeapi.ContainerStatus {
 	w.Helper()
 	response, err := w.ContainerStatus(w.Context(), id, false)
 	require.NoError(w, err)
 	return response.GetStatus()
 }
 
-// ended waits until the end of a container is recorded and returns its status.
-func (w *world) ended(id string) *runtimeapi.ContainerStatus {
+// awaitExit waits until the end of a container is recorded and returns its status.
+func (w *testRuntime) awaitExit(id string) *runtimeapi.ContainerStatus {
 	w.Helper()
 	c, err := w.container(id)
 	require.NoError(w, err)
 	select {
-	case <-c.over:
+	case <-c.done:
 	case <-time.After(10 * time.Second):
 		require.Fail(w, "the container does not end")
 	}

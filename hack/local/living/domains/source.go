@@ -29,7 +29,7 @@ const ttl = 5
 
 // Source resolves the names of API servers whose control planes are in one cluster.
 type Source struct {
-	gardens, clusters *kinds.Kind
+	gardens, clusters *kinds.Watcher
 	factory           informers.SharedInformerFactory
 	services          corelisters.ServiceLister
 }
@@ -53,12 +53,12 @@ func (s *Source) Run(ctx context.Context) {
 	s.factory.Shutdown()
 }
 
-// target is the key of a Service.
-type target struct{ namespace, name string }
+// serviceKey is the key of a Service.
+type serviceKey struct{ namespace, name string }
 
 // Resolve returns the address of the Service for a name.
 func (s *Source) Resolve(name string) ([]dns.RR, bool) {
-	to, found := s.find(strings.TrimSuffix(name, "."))
+	to, found := s.findService(strings.TrimSuffix(name, "."))
 	if !found {
 		return nil, false
 	}
@@ -73,28 +73,28 @@ func (s *Source) Resolve(name string) ([]dns.RR, bool) {
 	return []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: ttl}, A: address.AsSlice()}}, true
 }
 
-// find returns the API server's Service for a name.
-func (s *Source) find(name string) (target, bool) {
+// findService returns the API server's Service for a name.
+func (s *Source) findService(name string) (serviceKey, bool) {
 	for _, garden := range s.gardens.List() {
 		domains, _, _ := unstructured.NestedSlice(garden.Object, "spec", "virtualCluster", "dns", "domains")
 		for _, one := range domains {
 			domain, _ := one.(map[string]any)
-			if is(name, domain["name"]) {
-				return target{"garden", "virtual-garden-kube-apiserver"}, true
+			if isAPIServerName(name, domain["name"]) {
+				return serviceKey{"garden", "virtual-garden-kube-apiserver"}, true
 			}
 		}
 	}
 	for _, cluster := range s.clusters.List() {
 		domain, _, _ := unstructured.NestedFieldNoCopy(cluster.Object, "spec", "shoot", "spec", "dns", "domain")
-		if is(name, domain) {
-			return target{cluster.GetName(), "kube-apiserver"}, true
+		if isAPIServerName(name, domain) {
+			return serviceKey{cluster.GetName(), "kube-apiserver"}, true
 		}
 	}
-	return target{}, false
+	return serviceKey{}, false
 }
 
-// is reports whether a name is the API server's name in a domain.
-func is(name string, domain any) bool {
+// isAPIServerName reports whether a name is the API server's name in a domain.
+func isAPIServerName(name string, domain any) bool {
 	text, _ := domain.(string)
 	return text != "" && strings.EqualFold(name, "api."+text)
 }

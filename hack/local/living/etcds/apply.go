@@ -25,19 +25,19 @@ var (
 
 // apply applies all objects of an Etcd and returns the StatefulSet, which comes last.
 func (c *Controller) apply(ctx context.Context, e *etcd, s shape, live *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
-	files, checksum, err := e.files(e.Spec.Replicas, s.Founders, c.NoSync)
+	files, checksum, err := e.configFiles(e.Spec.Replicas, s.Founders, c.NoSync)
 	if err != nil {
 		return nil, err
 	}
 	if e.Spec.Replicas == 0 && live != nil {
 		// The members of a hibernated Etcd restart unchanged.
-		checksum = live.Spec.Template.Annotations[checksumOf]
+		checksum = live.Spec.Template.Annotations[checksumAnnotation]
 	}
 	for _, part := range []struct {
 		resource schema.GroupVersionResource
 		object   any
 	}{
-		{budgets, e.budget()},
+		{budgets, e.disruptionBudget()},
 		{services, e.clientServiceObject()},
 		{services, e.peerServiceObject()},
 		{configMaps, e.configMapObject(files)},
@@ -68,16 +68,16 @@ func (c *Controller) applyOne(ctx context.Context, resource schema.GroupVersionR
 	}
 	// Other controllers own the status, and applying an empty status would claim fields.
 	unstructured.RemoveNestedField(u.Object, "status")
-	applied, err := c.Dynamic.Resource(resource).Namespace(u.GetNamespace()).Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: druid, Force: true})
+	applied, err := c.Dynamic.Resource(resource).Namespace(u.GetNamespace()).Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: druidName, Force: true})
 	if err != nil {
 		return nil, fmt.Errorf("applying %s %s: %w", resource.Resource, u.GetName(), err)
 	}
 	return applied, nil
 }
 
-// delete deletes all objects of an Etcd, its volumes, too, and then its finalizer.
-func (c *Controller) delete(ctx context.Context, e *etcd) (time.Duration, error) {
-	if err := c.report(ctx, e, outcome{set: c.live(ctx, e)}); err != nil {
+// deleteEtcd deletes all objects of an Etcd, its volumes, too, and then its finalizer.
+func (c *Controller) deleteEtcd(ctx context.Context, e *etcd) (time.Duration, error) {
+	if err := c.patchStatus(ctx, e, reconcileResult{statefulSet: c.liveStatefulSet(ctx, e)}); err != nil {
 		return 0, err
 	}
 	background := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
@@ -95,12 +95,12 @@ func (c *Controller) delete(ctx context.Context, e *etcd) (time.Duration, error)
 	if err != nil {
 		return 0, fmt.Errorf("listing Pods: %w", err)
 	}
-	if len(pods.Items) > 0 || c.live(ctx, e) != nil {
-		return soon, nil
+	if len(pods.Items) > 0 || c.liveStatefulSet(ctx, e) != nil {
+		return pollDelay, nil
 	}
 	// From here on no controller creates claims again.
 	if gone, err := c.deleteClaims(ctx, e); err != nil || !gone {
-		return soon, err
+		return pollDelay, err
 	}
 	var rest []string
 	for _, f := range e.Finalizers {
@@ -116,16 +116,16 @@ func (c *Controller) delete(ctx context.Context, e *etcd) (time.Duration, error)
 // where it is played. So a claim first gets the label of the stand-in.
 func (c *Controller) deleteClaims(ctx context.Context, e *etcd) (bool, error) {
 	client := c.Kube.CoreV1().PersistentVolumeClaims(e.Namespace)
-	claims, err := client.List(ctx, metav1.ListOptions{LabelSelector: fmt.Sprintf("%s=%s,%s in (%s,%s)", partOf, e.Name, managedBy, druid, standIn)})
+	claims, err := client.List(ctx, metav1.ListOptions{LabelSelector: fmt.Sprintf("%s=%s,%s in (%s,%s)", partOf, e.Name, managedBy, druidName, standInName)})
 	if err != nil {
 		return false, fmt.Errorf("listing volume claims: %w", err)
 	}
-	ours := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, managedBy, standIn)
+	ours := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, managedBy, standInName)
 	for _, claim := range claims.Items {
 		if claim.DeletionTimestamp != nil {
 			continue
 		}
-		if _, err := client.Patch(ctx, claim.Name, types.MergePatchType, ours, metav1.PatchOptions{FieldManager: standIn}); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := client.Patch(ctx, claim.Name, types.MergePatchType, ours, metav1.PatchOptions{FieldManager: standInName}); err != nil && !apierrors.IsNotFound(err) {
 			return false, fmt.Errorf("marking volume claim %s: %w", claim.Name, err)
 		}
 		if err := client.Delete(ctx, claim.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {

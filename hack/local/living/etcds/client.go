@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Client connects to a running Etcd like its own backup process. It works where Services have their
-// addresses.
-func Client(ctx context.Context, kube kubernetes.Interface, object *unstructured.Unstructured) (*clientv3.Client, error) {
-	e, err := read(object)
+// NewClient connects to a running Etcd like its own backup process. It works where Services have
+// their addresses.
+func NewClient(ctx context.Context, kube kubernetes.Interface, object *unstructured.Unstructured) (*clientv3.Client, error) {
+	e, err := parseEtcd(object)
 	if err != nil {
 		return nil, err
 	}

@@ -51,8 +51,8 @@ func (e *etcd) member(ordinal int32) string { return fmt.Sprintf("%s-%d", e.Name
 // url returns the URL of a member by its name.
 func (e *etcd) url(ordinal, port int32, secured *tlsRefs) string {
 	host := fmt.Sprintf("%s.%s.%s.svc", e.member(ordinal), e.peerService(), e.Namespace)
-	if e.host != nil {
-		host = e.host(ordinal)
+	if e.hostOf != nil {
+		host = e.hostOf(ordinal)
 	}
 	return fmt.Sprintf("%s://%s:%d", scheme(secured), host, port)
 }
@@ -68,9 +68,9 @@ func scheme(secured *tlsRefs) string {
 	return "https"
 }
 
-// configuration returns the configuration of one member. The first founders members start together;
-// each later member joins all members before it.
-func (e *etcd) configuration(ordinal, founders int32, noSync bool) configuration {
+// memberConfiguration returns the configuration of one member. The first founders members start
+// together; each later member joins all members before it.
+func (e *etcd) memberConfiguration(ordinal, founders int32, noSync bool) configuration {
 	state, known := "new", founders
 	if ordinal >= founders {
 		state, known = "existing", ordinal+1
@@ -103,12 +103,12 @@ func (t *tlsRefs) security(ca, server string) *security {
 	}
 }
 
-// files returns the configuration files of all members, and a checksum that changes if running
-// members must restart: not if others join.
-func (e *etcd) files(members, founders int32, noSync bool) (files map[string]string, checksum string, err error) {
+// configFiles returns the configuration files of all members, and a checksum that changes if
+// running members must restart: not if others join.
+func (e *etcd) configFiles(members, founders int32, noSync bool) (files map[string]string, checksum string, err error) {
 	files = map[string]string{}
 	for i := range max(members, founders) {
-		data, err := yaml.Marshal(e.configuration(i, founders, noSync))
+		data, err := yaml.Marshal(e.memberConfiguration(i, founders, noSync))
 		if err != nil {
 			return nil, "", fmt.Errorf("writing configuration of etcd: %w", err)
 		}

@@ -23,8 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/queue"
 )
 
-// soon is the delay before polling a state without events.
-const soon = time.Second
+// pollDelay is the delay before polling a state without events.
+const pollDelay = time.Second
 
 // Options configure a Controller.
 type Options struct {
@@ -43,7 +43,7 @@ type Options struct {
 // Controller reconciles the Etcds of a cluster.
 type Controller struct {
 	Options
-	etcds *kinds.Kind
+	etcds *kinds.Watcher
 	queue *queue.Queue
 }
 
@@ -68,7 +68,7 @@ func New(options Options) *Controller {
 // Run reconciles until the context ends.
 func (c *Controller) Run(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(c.Kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector = managedOnes
+		o.LabelSelector = managedSelector
 	}))
 	// A StatefulSet has the same name as its Etcd.
 	if _, err := factory.Apps().V1().StatefulSets().Informer().AddEventHandler(c.queue.Handler()); err != nil {
@@ -88,7 +88,7 @@ func (c *Controller) reconcile(ctx context.Context, key string) (time.Duration, 
 	if object == nil {
 		return 0, nil
 	}
-	e, err := read(object)
+	e, err := parseEtcd(object)
 	if err != nil {
 		return 0, err
 	}
@@ -99,42 +99,42 @@ func (c *Controller) reconcile(ctx context.Context, key string) (time.Duration, 
 		// The change triggers another event.
 		return 0, c.patchFinalizers(ctx, e, append(slices.Clone(e.Finalizers), finalizer))
 	}
-	if message, failing := e.Annotations[fail]; failing {
-		return 0, c.finish(ctx, e, outcome{accepted: true, failing: true, code: codeLocal, trouble: message, set: c.live(ctx, e)})
+	if message, failing := e.Annotations[failAnnotation]; failing {
+		return 0, c.completeReconcile(ctx, e, reconcileResult{isSpecAccepted: true, isFailing: true, errorCode: codeLocal, message: message, statefulSet: c.liveStatefulSet(ctx, e)})
 	}
 	if e.DeletionTimestamp != nil {
-		return c.delete(ctx, e)
+		return c.deleteEtcd(ctx, e)
 	}
-	if !e.accepted() {
-		set := c.live(ctx, e)
-		return 0, c.finish(ctx, e, outcome{set: set, shape: shapeOf(set, e.Spec.Replicas)})
+	if !e.isSpecAccepted() {
+		set := c.liveStatefulSet(ctx, e)
+		return 0, c.completeReconcile(ctx, e, reconcileResult{statefulSet: set, shape: shapeOf(set, e.Spec.Replicas)})
 	}
-	again, o, err := c.run(ctx, e)
+	again, o, err := c.applyAndGrow(ctx, e)
 	if err != nil {
 		if !apierrors.IsConflict(err) && ctx.Err() == nil {
-			err = errors.Join(err, c.report(ctx, e, outcome{set: c.live(ctx, e), code: "ERR_SYNC", trouble: err.Error()}))
+			err = errors.Join(err, c.patchStatus(ctx, e, reconcileResult{statefulSet: c.liveStatefulSet(ctx, e), errorCode: "ERR_SYNC", message: err.Error()}))
 		}
 		return 0, err
 	}
-	return again, c.finish(ctx, e, o)
+	return again, c.completeReconcile(ctx, e, o)
 }
 
-// run applies the objects of the Etcd and adds members.
-func (c *Controller) run(ctx context.Context, e *etcd) (time.Duration, outcome, error) {
+// applyAndGrow applies the objects of the Etcd and adds members.
+func (c *Controller) applyAndGrow(ctx context.Context, e *etcd) (time.Duration, reconcileResult, error) {
 	live, err := c.Kube.AppsV1().StatefulSets(e.Namespace).Get(ctx, e.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		live = nil
 	case err != nil:
-		return 0, outcome{}, fmt.Errorf("reading StatefulSet: %w", err)
+		return 0, reconcileResult{}, fmt.Errorf("reading StatefulSet: %w", err)
 	}
 	s := shapeOf(live, e.Spec.Replicas)
 	set, err := c.apply(ctx, e, s, live)
 	if err != nil {
-		return 0, outcome{}, err
+		return 0, reconcileResult{}, err
 	}
-	o := outcome{accepted: true, set: set, shape: s}
-	if e.Spec.Replicas <= s.Voters || !rolledOut(set, s.Voters) {
+	o := reconcileResult{isSpecAccepted: true, statefulSet: set, shape: s}
+	if e.Spec.Replicas <= s.Voters || !isRolledOut(set, s.Voters) {
 		return 0, o, nil
 	}
 	grown, err := c.grow(ctx, e, s)
@@ -143,27 +143,27 @@ func (c *Controller) run(ctx context.Context, e *etcd) (time.Duration, outcome, 
 		c.Log.Debug("Growing waits", "etcd", e.key(), "error", err)
 	}
 	if grown != s {
-		if o.set, err = c.apply(ctx, e, grown, set); err != nil {
-			return 0, outcome{}, err
+		if o.statefulSet, err = c.apply(ctx, e, grown, set); err != nil {
+			return 0, reconcileResult{}, err
 		}
 		o.shape = grown
 	}
-	return soon, o, nil
+	return pollDelay, o, nil
 }
 
 func (c *Controller) grow(ctx context.Context, e *etcd, s shape) (shape, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
 	m, err := c.connect(ctx, c.Kube, e)
 	if err != nil {
 		return s, err
 	}
 	defer m.Close()
-	return grow(ctx, m, e, s)
+	return growMembership(ctx, m, e, s)
 }
 
-// live returns the current StatefulSet, nil if it cannot be read.
-func (c *Controller) live(ctx context.Context, e *etcd) *appsv1.StatefulSet {
+// liveStatefulSet returns the current StatefulSet, nil if it cannot be read.
+func (c *Controller) liveStatefulSet(ctx context.Context, e *etcd) *appsv1.StatefulSet {
 	set, err := c.Kube.AppsV1().StatefulSets(e.Namespace).Get(ctx, e.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil
@@ -171,25 +171,26 @@ func (c *Controller) live(ctx context.Context, e *etcd) *appsv1.StatefulSet {
 	return set
 }
 
-// finish writes the status, and then removes the annotation that requested the reconciliation.
-func (c *Controller) finish(ctx context.Context, e *etcd, o outcome) error {
-	if err := c.report(ctx, e, o); err != nil {
+// completeReconcile writes the status, and then removes the annotation that requested the
+// reconciliation.
+func (c *Controller) completeReconcile(ctx context.Context, e *etcd, o reconcileResult) error {
+	if err := c.patchStatus(ctx, e, o); err != nil {
 		return err
 	}
-	if e.DeletionTimestamp != nil || !o.accepted || !e.asked() {
+	if e.DeletionTimestamp != nil || !o.isSpecAccepted || !e.hasReconcileRequest() {
 		return nil
 	}
 	// A changed object may have a new request: then the annotation stays.
-	body := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{%q:null,%q:null}}}`, e.ResourceVersion, operation, druidOperation)
+	body := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{%q:null,%q:null}}}`, e.ResourceVersion, operationAnnotation, druidOperationAnnotation)
 	return c.patch(ctx, e, body)
 }
 
-func (c *Controller) report(ctx context.Context, e *etcd, o outcome) error {
-	body, err := patch(e.Status, e.next(o, c.Clock.Now()))
+func (c *Controller) patchStatus(ctx context.Context, e *etcd, o reconcileResult) error {
+	body, err := statusPatch(e.Status, e.nextStatus(o, c.Clock.Now()))
 	if err != nil || body == nil {
 		return err
 	}
-	patched, err := c.Dynamic.Resource(Resource).Namespace(e.Namespace).Patch(ctx, e.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: druid}, "status")
+	patched, err := c.Dynamic.Resource(Resource).Namespace(e.Namespace).Patch(ctx, e.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: druidName}, "status")
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -201,7 +202,7 @@ func (c *Controller) report(ctx context.Context, e *etcd, o outcome) error {
 }
 
 func (c *Controller) patch(ctx context.Context, e *etcd, body []byte) error {
-	_, err := c.Dynamic.Resource(Resource).Namespace(e.Namespace).Patch(ctx, e.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: druid})
+	_, err := c.Dynamic.Resource(Resource).Namespace(e.Namespace).Patch(ctx, e.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: druidName})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

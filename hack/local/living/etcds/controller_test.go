@@ -28,52 +28,52 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/livingtest"
 )
 
-// world is a real API server and controller manager with the controller under test; the test plays
-// the kubelet.
-type world struct {
+// testCluster is a real API server and controller manager with the controller under test; the test
+// plays the kubelet.
+type testCluster struct {
 	t       *testing.T
 	kube    kubernetes.Interface
 	dynamic dynamic.Interface
-	members *obedient
+	members *fakeMembership
 }
 
-// obedient is a fake etcd that executes every request at once.
-type obedient struct {
+// fakeMembership is a fake etcd that executes every request at once.
+type fakeMembership struct {
 	mu    sync.Mutex
-	e     *etcd
+	etcd  *etcd
 	peers []peer
 }
 
-func (o *obedient) List(context.Context) ([]peer, error) {
+func (o *fakeMembership) List(context.Context) ([]peer, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.peers {
-		o.peers[i].Name = o.e.member(int32(i)) // added members have started
+		o.peers[i].Name = o.etcd.member(int32(i)) // added members have started
 	}
 	return append([]peer(nil), o.peers...), nil
 }
 
-func (o *obedient) AddLearner(_ context.Context, url string) error {
+func (o *fakeMembership) AddLearner(_ context.Context, url string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.peers = append(o.peers, peer{ID: uint64(len(o.peers)), URLs: []string{url}, Learner: true})
 	return nil
 }
 
-func (o *obedient) Promote(_ context.Context, id uint64) error {
+func (o *fakeMembership) Promote(_ context.Context, id uint64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.peers[id].Learner = false
 	return nil
 }
 
-func (o *obedient) Update(context.Context, uint64, string) error { return nil }
-func (o *obedient) Close() error                                 { return nil }
+func (o *fakeMembership) Update(context.Context, uint64, string) error { return nil }
+func (o *fakeMembership) Close() error                                 { return nil }
 
-func newWorld(t *testing.T) world {
+func newWorld(t *testing.T) testCluster {
 	t.Helper()
 	config := livingtest.Start(t, cluster.PartControllerManager)
-	w := world{t: t, kube: kubernetes.NewForConfigOrDie(config), dynamic: dynamic.NewForConfigOrDie(config), members: &obedient{}}
+	w := testCluster{t: t, kube: kubernetes.NewForConfigOrDie(config), dynamic: dynamic.NewForConfigOrDie(config), members: &fakeMembership{}}
 	w.create("crds-gardener/customresourcedefinition.apiextensions.k8s.io-etcds.druid.gardener.cloud", "apiextensions.k8s.io", "customresourcedefinitions")
 	// No server answers this webhook.
 	w.create("etcd-druid/validatingwebhookconfiguration.admissionregistration.k8s.io-etcd-druid", "admissionregistration.k8s.io", "validatingwebhookconfigurations")
@@ -82,7 +82,7 @@ func newWorld(t *testing.T) world {
 		connect: func(_ context.Context, _ kubernetes.Interface, e *etcd) (membership, error) {
 			w.members.mu.Lock()
 			defer w.members.mu.Unlock()
-			w.members.e = e
+			w.members.etcd = e
 			if w.members.peers == nil {
 				w.members.peers = []peer{{ID: 0, URLs: []string{e.peerURL(0)}}}
 			}
@@ -97,7 +97,7 @@ func newWorld(t *testing.T) world {
 }
 
 // create creates an object of the local landscape's Garden.
-func (w world) create(file, group, resource string) {
+func (w testCluster) create(file, group, resource string) {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(livingtest.Module(), "..", "..", "landscapes", "local", "golden", "runtime", "garden", file+".yaml"))
 	require.NoError(w.t, err)
@@ -109,7 +109,7 @@ func (w world) create(file, group, resource string) {
 }
 
 // playKubelet makes all Pods ready.
-func (w world) playKubelet(ctx context.Context) {
+func (w testCluster) playKubelet(ctx context.Context) {
 	for ctx.Err() == nil {
 		pods, err := w.kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
 		if err == nil {
@@ -128,24 +128,24 @@ func (w world) playKubelet(ctx context.Context) {
 	}
 }
 
-func (w world) etcd() *etcd {
+func (w testCluster) etcd() *etcd {
 	w.t.Helper()
 	object, err := w.dynamic.Resource(Resource).Namespace("default").Get(w.t.Context(), "main", metav1.GetOptions{})
 	require.NoError(w.t, err)
-	e, err := read(object)
+	e, err := parseEtcd(object)
 	require.NoError(w.t, err)
 	return e
 }
 
-func (w world) patch(format string, args ...any) {
+func (w testCluster) patch(format string, args ...any) {
 	w.t.Helper()
 	_, err := w.dynamic.Resource(Resource).Namespace("default").Patch(w.t.Context(), "main", types.MergePatchType, fmt.Appendf(nil, format, args...), metav1.PatchOptions{})
 	require.NoError(w.t, err)
 }
 
-const ask = `"metadata":{"annotations":{"gardener.cloud/operation":"reconcile"}}`
+const reconcilePatch = `"metadata":{"annotations":{"gardener.cloud/operation":"reconcile"}}`
 
-func (w world) await(what string, condition func(e *etcd) bool) *etcd {
+func (w testCluster) await(what string, condition func(e *etcd) bool) *etcd {
 	w.t.Helper()
 	var last *etcd
 	if !assert.Eventually(w.t, func() bool { last = w.etcd(); return condition(last) }, time.Minute, 50*time.Millisecond, what) {
@@ -155,7 +155,7 @@ func (w world) await(what string, condition func(e *etcd) bool) *etcd {
 	return last
 }
 
-func (w world) set() *appsv1.StatefulSet {
+func (w testCluster) statefulSet() *appsv1.StatefulSet {
 	w.t.Helper()
 	set, err := w.kube.AppsV1().StatefulSets("default").Get(w.t.Context(), "main", metav1.GetOptions{})
 	require.NoError(w.t, err)
@@ -165,7 +165,7 @@ func (w world) set() *appsv1.StatefulSet {
 func ready(replicas int32) func(*etcd) bool {
 	return func(e *etcd) bool {
 		s := e.Status
-		return !e.asked() && s.Ready != nil && *s.Ready && s.ReadyReplicas == replicas && s.ObservedGeneration != nil && *s.ObservedGeneration == e.Generation
+		return !e.hasReconcileRequest() && s.Ready != nil && *s.Ready && s.ReadyReplicas == replicas && s.ObservedGeneration != nil && *s.ObservedGeneration == e.Generation
 	}
 }
 
@@ -178,12 +178,12 @@ func conditionOf(e *etcd, kind string) string {
 	return ""
 }
 
-// TestLife checks the life of an Etcd on a real API server. The steps build on each other.
-func TestLife(t *testing.T) {
+// TestEtcdLifecycle checks the life of an Etcd on a real API server. The steps build on each other.
+func TestEtcdLifecycle(t *testing.T) {
 	w := newWorld(t)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "druid.gardener.cloud/v1alpha1", "kind": "Etcd",
-		"metadata": map[string]any{"name": "main", "annotations": map[string]any{operation: reconcile}},
+		"metadata": map[string]any{"name": "main", "annotations": map[string]any{operationAnnotation: reconcileOperation}},
 		"spec": map[string]any{
 			"replicas": int64(1), "labels": map[string]any{"role": "main"}, "selector": map[string]any{"matchLabels": map[string]any{"role": "main"}},
 			"backup": map[string]any{}, "etcd": map[string]any{"quota": "8Gi"},
@@ -196,7 +196,7 @@ func TestLife(t *testing.T) {
 	e := w.await("one member is ready", ready(1))
 	assert.Contains(t, e.Finalizers, finalizer)
 	for _, kind := range []string{"Ready", "AllMembersReady", "AllMembersUpdated", "BackupReady"} {
-		assert.Equal(t, yes, conditionOf(e, kind), kind)
+		assert.Equal(t, statusTrue, conditionOf(e, kind), kind)
 	}
 	assert.Equal(t, "Create", e.Status.LastOperation.Type)
 	assert.Equal(t, "Succeeded", e.Status.LastOperation.State)
@@ -206,36 +206,36 @@ func TestLife(t *testing.T) {
 		assert.Equal(t, "main", service.OwnerReferences[0].Name)
 	}
 	quiet := w.etcd().ResourceVersion
-	generation := w.set().Generation
+	generation := w.statefulSet().Generation
 	require.Never(t, func() bool { return w.etcd().ResourceVersion != quiet }, time.Second, 200*time.Millisecond, "nothing is written without need")
-	assert.Equal(t, generation, w.set().Generation)
+	assert.Equal(t, generation, w.statefulSet().Generation)
 
 	w.patch(`{"spec":{"replicas":3}}`)
 	require.Never(t, func() bool {
-		return *w.set().Spec.Replicas != 1 || *w.etcd().Status.ObservedGeneration == w.etcd().Generation
+		return *w.statefulSet().Spec.Replicas != 1 || *w.etcd().Status.ObservedGeneration == w.etcd().Generation
 	},
 		time.Second, 100*time.Millisecond, "a change waits until it is asked for")
-	w.patch(`{%s}`, ask)
+	w.patch(`{%s}`, reconcilePatch)
 	w.await("three members are ready", ready(3))
-	assert.Equal(t, map[string]string{foundersMark: "1", votersMark: "3"}, w.set().Annotations)
+	assert.Equal(t, map[string]string{foundersAnnotation: "1", votersAnnotation: "3"}, w.statefulSet().Annotations)
 	assert.Len(t, w.members.peers, 3)
 
-	w.patch(`{%s,"spec":{"etcd":{"quota":"4Gi"}}}`, ask)
-	w.await("a new configuration is rolled out", func(e *etcd) bool { return ready(3)(e) && w.set().Status.UpdatedReplicas == 3 })
+	w.patch(`{%s,"spec":{"etcd":{"quota":"4Gi"}}}`, reconcilePatch)
+	w.await("a new configuration is rolled out", func(e *etcd) bool { return ready(3)(e) && w.statefulSet().Status.UpdatedReplicas == 3 })
 
 	w.patch(`{"metadata":{"annotations":{"local.pergola.dev/fail":"no quorum"}}}`)
 	e = w.await("it fails as it is told", func(e *etcd) bool { return e.Status.Ready != nil && !*e.Status.Ready })
 	assert.Equal(t, "no quorum", e.Status.LastErrors[0].Description)
-	assert.Equal(t, no, conditionOf(e, "Ready"))
+	assert.Equal(t, statusFalse, conditionOf(e, "Ready"))
 	w.patch(`{"metadata":{"annotations":{"local.pergola.dev/fail":null}}}`)
 	e = w.await("it heals", ready(3))
 	assert.Empty(t, e.Status.LastErrors)
 
-	w.patch(`{%s,"spec":{"replicas":0}}`, ask)
+	w.patch(`{%s,"spec":{"replicas":0}}`, reconcilePatch)
 	e = w.await("it sleeps", ready(0))
-	assert.Equal(t, yes, conditionOf(e, "AllMembersUpdated"))
+	assert.Equal(t, statusTrue, conditionOf(e, "AllMembersUpdated"))
 	assert.Len(t, w.claims(), 3, "who sleeps keeps the volumes")
-	w.patch(`{%s,"spec":{"replicas":3}}`, ask)
+	w.patch(`{%s,"spec":{"replicas":3}}`, reconcilePatch)
 	w.await("it wakes up", ready(3))
 	assert.Len(t, w.members.peers, 3, "those that wake up are members already")
 
@@ -243,14 +243,14 @@ func TestLife(t *testing.T) {
 	w.awaitGone()
 }
 
-func (w world) claims() []corev1.PersistentVolumeClaim {
+func (w testCluster) claims() []corev1.PersistentVolumeClaim {
 	w.t.Helper()
 	claims, err := w.kube.CoreV1().PersistentVolumeClaims("default").List(w.t.Context(), metav1.ListOptions{})
 	require.NoError(w.t, err)
 	return claims.Items
 }
 
-func (w world) awaitGone() {
+func (w testCluster) awaitGone() {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
 		_, err := w.dynamic.Resource(Resource).Namespace("default").Get(w.t.Context(), "main", metav1.GetOptions{})

@@ -17,13 +17,13 @@ var Resource = schema.GroupVersionResource{Group: "druid.gardener.cloud", Versio
 
 // Finalizer and annotations of Etcds.
 const (
-	finalizer          = "druid.gardener.cloud/etcd-druid"
-	operation          = "gardener.cloud/operation"
-	druidOperation     = "druid.gardener.cloud/operation"
-	reconcile          = "reconcile"
-	suspend            = "druid.gardener.cloud/suspend-etcd-spec-reconcile"
-	unhealthyEvictions = "resources.druid.gardener.cloud/allow-unhealthy-pod-eviction"
-	fail               = "local.pergola.dev/fail"
+	finalizer                   = "druid.gardener.cloud/etcd-druid"
+	operationAnnotation         = "gardener.cloud/operation"
+	druidOperationAnnotation    = "druid.gardener.cloud/operation"
+	reconcileOperation          = "reconcile"
+	suspendAnnotation           = "druid.gardener.cloud/suspend-etcd-spec-reconcile"
+	unhealthyEvictionAnnotation = "resources.druid.gardener.cloud/allow-unhealthy-pod-eviction"
+	failAnnotation              = "local.pergola.dev/fail"
 )
 
 // etcd is an Etcd object with the fields that matter here.
@@ -34,8 +34,8 @@ type etcd struct {
 	Spec   spec   `json:"spec"`
 	Status status `json:"status"`
 
-	// host returns the address of a member; if nil, its name in the cluster is used.
-	host func(ordinal int32) string
+	// hostOf returns the address of a member; if nil, its name in the cluster is used.
+	hostOf func(ordinal int32) string
 }
 
 type spec struct {
@@ -90,8 +90,8 @@ type tlsRefs struct {
 
 func (t *tlsRefs) caKey() string { return cmp.Or(t.CA.DataKey, "ca.crt") }
 
-// read decodes an Etcd and sets etcd-druid's defaults.
-func read(object *unstructured.Unstructured) (*etcd, error) {
+// parseEtcd decodes an Etcd and sets etcd-druid's defaults.
+func parseEtcd(object *unstructured.Unstructured) (*etcd, error) {
 	data, err := object.MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("reading Etcd: %w", err)
@@ -127,16 +127,16 @@ func (e *etcd) configMap() string     { return e.Name + "-config" }
 const (
 	managedBy = "app.kubernetes.io/managed-by"
 	partOf    = "app.kubernetes.io/part-of"
-	druid     = "etcd-druid"
-	// standIn manages all objects but the Pods: etcd-druid's webhook protects objects with its own
-	// name, and does not answer where it is played.
-	standIn     = "local-etcd-druid"
-	managedOnes = managedBy + "=" + standIn
+	druidName = "etcd-druid"
+	// standInName manages all objects but the Pods: etcd-druid's webhook protects objects with its
+	// own name, and does not answer where it is played.
+	standInName     = "local-etcd-druid"
+	managedSelector = managedBy + "=" + standInName
 )
 
 // selector selects the Pods of the Etcd.
 func (e *etcd) selector() map[string]string {
-	return map[string]string{managedBy: druid, partOf: e.Name}
+	return map[string]string{managedBy: druidName, partOf: e.Name}
 }
 
 // labels returns the labels of one object of the Etcd.
@@ -153,16 +153,17 @@ func (e *etcd) owner() []metav1.OwnerReference {
 	}}
 }
 
-// asked reports whether the annotation requests a reconciliation.
-func (e *etcd) asked() bool {
-	return e.Annotations[operation] == reconcile || e.Annotations[druidOperation] == reconcile
+// hasReconcileRequest reports whether the annotation requests a reconciliation.
+func (e *etcd) hasReconcileRequest() bool {
+	return e.Annotations[operationAnnotation] == reconcileOperation || e.Annotations[druidOperationAnnotation] == reconcileOperation
 }
 
-// accepted reports whether the current spec applies: it is new, requested, or already accepted.
-func (e *etcd) accepted() bool {
-	if _, suspended := e.Annotations[suspend]; suspended {
+// isSpecAccepted reports whether the current spec applies: it is new, requested, or already
+// accepted.
+func (e *etcd) isSpecAccepted() bool {
+	if _, suspended := e.Annotations[suspendAnnotation]; suspended {
 		return false
 	}
 	seen := e.Status.ObservedGeneration
-	return seen == nil || *seen == e.Generation || e.asked()
+	return seen == nil || *seen == e.Generation || e.hasReconcileRequest()
 }

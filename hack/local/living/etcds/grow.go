@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// grow takes one step towards the declared members and returns the shape after it. The shape does
-// not change if the step must wait.
-func grow(ctx context.Context, m membership, e *etcd, s shape) (shape, error) {
+// growMembership takes one step towards the declared members and returns the shape after it. The
+// shape does not change if the step must wait.
+func growMembership(ctx context.Context, m membership, e *etcd, s shape) (shape, error) {
 	peers, err := m.List(ctx)
 	if err != nil {
 		return s, err
@@ -30,10 +30,10 @@ func grow(ctx context.Context, m membership, e *etcd, s shape) (shape, error) {
 		if err := m.AddLearner(ctx, e.peerURL(joining)); err != nil {
 			return s, err
 		}
-		s.Run = joining + 1
+		s.Pods = joining + 1
 		return s, nil
 	}
-	s.Run = joining + 1
+	s.Pods = joining + 1
 	if peers[at].Name == "" {
 		return s, nil
 	}

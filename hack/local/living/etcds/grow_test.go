@@ -22,35 +22,35 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/pki"
 )
 
-// local is an Etcd whose members are processes, each on its own loopback address.
-type local struct {
+// localEtcd is an Etcd whose members are processes, each on its own loopback address.
+type localEtcd struct {
 	*etcd
 	t      *testing.T
 	binary string
 	data   string
 }
 
-func newLocal(t *testing.T) local {
+func newLocal(t *testing.T) localEtcd {
 	t.Helper()
 	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "etcd")
 	if _, err := os.Stat(binary); err != nil {
 		t.Skip("KUBEBUILDER_ASSETS names no folder with an etcd")
 	}
-	e, err := read(&unstructured.Unstructured{Object: map[string]any{
+	e, err := parseEtcd(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "druid.gardener.cloud/v1alpha1", "kind": "Etcd", "metadata": map[string]any{"name": "main", "namespace": "ns"},
 		"spec": map[string]any{"replicas": int64(3), "etcd": map[string]any{
 			"clientPort": int64(freePort(t)), "serverPort": int64(freePort(t)), "wrapperPort": int64(freePort(t)),
 		}},
 	}})
 	require.NoError(t, err)
-	e.host = func(ordinal int32) string { return fmt.Sprintf("127.0.77.%d", ordinal+1) }
-	l := local{etcd: e, t: t, binary: binary, data: t.TempDir()}
+	e.hostOf = func(ordinal int32) string { return fmt.Sprintf("127.0.77.%d", ordinal+1) }
+	l := localEtcd{etcd: e, t: t, binary: binary, data: t.TempDir()}
 
 	folder := &pki.Folder{Path: filepath.Join(l.data, "pki"), Now: time.Now()}
 	ca, err := folder.Authority("ca")
 	require.NoError(t, err)
 	// Peers verify a member's source address, which is 127.0.0.1 here.
-	require.NoError(t, folder.Issue(ca, pki.Leaf{Name: "etcd", User: "etcd", Hosts: []string{e.host(0), e.host(1), e.host(2), "127.0.0.1"}, Both: true}))
+	require.NoError(t, folder.Issue(ca, pki.Leaf{Name: "etcd", User: "etcd", Hosts: []string{e.hostOf(0), e.hostOf(1), e.hostOf(2), "127.0.0.1"}, ClientAuth: true}))
 	return l
 }
 
@@ -62,14 +62,14 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// secure enables TLS between members from their next start.
-func (l local) secure() { l.Spec.Etcd.PeerURLTLS = &tlsRefs{} }
+// enablePeerTLS enables TLS between members from their next start.
+func (l localEtcd) enablePeerTLS() { l.Spec.Etcd.PeerURLTLS = &tlsRefs{} }
 
 // start runs a member with its configuration of a Pod, but listening on its own address.
-func (l local) start(ordinal, founders int32) (stop func()) {
+func (l localEtcd) start(ordinal, founders int32) (stop func()) {
 	l.t.Helper()
-	c := l.configuration(ordinal, founders, true)
-	host := l.host(ordinal)
+	c := l.memberConfiguration(ordinal, founders, true)
+	host := l.hostOf(ordinal)
 	own := func(url string) string { return strings.Replace(url, "0.0.0.0", host, 1) }
 	c.ListenPeerURLs, c.ListenClientURLs, c.ListenMetricsURLs = own(c.ListenPeerURLs), own(c.ListenClientURLs), own(c.ListenMetricsURLs)
 	c.DataDir = filepath.Join(l.data, l.member(ordinal))
@@ -103,7 +103,7 @@ func (l local) start(ordinal, founders int32) (stop func()) {
 	return stop
 }
 
-func (l local) connect() *connection {
+func (l localEtcd) connect() *connection {
 	l.t.Helper()
 	endpoint := l.url(0, l.Spec.Etcd.ClientPort, nil)
 	m, err := dial(l.t.Context(), endpoint, strings.TrimPrefix(endpoint, "http://"), (*tls.Config)(nil))
@@ -112,8 +112,9 @@ func (l local) connect() *connection {
 	return m.(*connection)
 }
 
-// TestGrow grows a real etcd from one member to three with TLS, in the controller's steps.
-func TestGrow(t *testing.T) {
+// TestGrowMembership grows a real etcd from one member to three with TLS, in the controller's
+// steps.
+func TestGrowMembership(t *testing.T) {
 	l := newLocal(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -122,7 +123,7 @@ func TestGrow(t *testing.T) {
 	_, err := c.client.Put(ctx, "key", "kept")
 	require.NoError(t, err)
 	stop()
-	l.secure()
+	l.enablePeerTLS()
 	l.start(0, 1)
 
 	s := shape{1, 1, 1}
@@ -132,11 +133,11 @@ func TestGrow(t *testing.T) {
 		stepCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		// Errors are ignored: for five seconds after adding a member etcd accepts no further one.
-		grown, _ := grow(stepCtx, c, l.etcd, s)
+		grown, _ := growMembership(stepCtx, c, l.etcd, s)
 		if grown != s {
 			s, seen = grown, append(seen, grown)
 		}
-		for i := range s.Run {
+		for i := range s.Pods {
 			if !running[i] {
 				running[i] = true
 				l.start(i, 1)
@@ -157,16 +158,16 @@ func TestGrow(t *testing.T) {
 	assert.Equal(t, "kept", string(got.Kvs[0].Value))
 }
 
-// refusing is a fake etcd that fails every change.
-type refusing struct{ peers []peer }
+// failingMembership is a fake etcd that fails every change.
+type failingMembership struct{ peers []peer }
 
-func (r refusing) List(context.Context) ([]peer, error)         { return r.peers, nil }
-func (r refusing) Update(context.Context, uint64, string) error { return assert.AnError }
-func (r refusing) AddLearner(context.Context, string) error     { return assert.AnError }
-func (r refusing) Promote(context.Context, uint64) error        { return assert.AnError }
-func (r refusing) Close() error                                 { return nil }
+func (r failingMembership) List(context.Context) ([]peer, error)         { return r.peers, nil }
+func (r failingMembership) Update(context.Context, uint64, string) error { return assert.AnError }
+func (r failingMembership) AddLearner(context.Context, string) error     { return assert.AnError }
+func (r failingMembership) Promote(context.Context, uint64) error        { return assert.AnError }
+func (r failingMembership) Close() error                                 { return nil }
 
-func TestGrowKeepsItsShapeWhereEtcdRefuses(t *testing.T) {
+func TestGrowWaitsOnEtcdErrors(t *testing.T) {
 	e := &etcd{ObjectMeta: metav1.ObjectMeta{Name: "main", Namespace: "ns"}}
 	e.Spec.Replicas = 3
 	first := peer{ID: 1, Name: "main-0", URLs: []string{e.peerURL(0)}}
@@ -181,7 +182,7 @@ func TestGrowKeepsItsShapeWhereEtcdRefuses(t *testing.T) {
 		"one that lags":         {[]peer{first, {ID: 2, Name: "main-1", URLs: []string{e.peerURL(1)}, Learner: true}}, shape{1, 1, 2}, true},
 		"one that votes by now": {[]peer{first, {ID: 2, Name: "main-1", URLs: []string{e.peerURL(1)}}}, shape{1, 2, 2}, false},
 	} {
-		got, err := grow(t.Context(), refusing{test.peers}, e, shape{1, 1, 1})
+		got, err := growMembership(t.Context(), failingMembership{test.peers}, e, shape{1, 1, 1})
 		assert.Equal(t, test.want, got, name)
 		assert.Equal(t, test.fails, err != nil, name)
 	}

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// patience limits connecting to a running etcd, and one step of its growth.
-const patience = 10 * time.Second
+// etcdTimeout limits connecting to a running etcd, and one step of its growth.
+const etcdTimeout = 10 * time.Second
 
 // peer is a member as a running etcd reports it. A member that has never started has no name.
 type peer struct {
@@ -46,7 +46,7 @@ type connection struct{ client *clientv3.Client }
 // connection. So the address is passed separately.
 func dial(ctx context.Context, endpoint, address string, secured *tls.Config) (membership, error) {
 	client, err := clientv3.New(clientv3.Config{
-		Context: ctx, Endpoints: []string{endpoint}, TLS: secured, DialTimeout: patience, Logger: zap.NewNop(),
+		Context: ctx, Endpoints: []string{endpoint}, TLS: secured, DialTimeout: etcdTimeout, Logger: zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		})},

@@ -11,7 +11,7 @@ import (
 
 func (e *etcd) meta(name, component string) metav1.ObjectMeta {
 	labels := e.labels(component, name)
-	labels[managedBy] = standIn
+	labels[managedBy] = standInName
 	return metav1.ObjectMeta{Name: name, Namespace: e.Namespace, Labels: labels, OwnerReferences: e.owner()}
 }
 
@@ -51,8 +51,8 @@ func port(name string, number int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Protocol: corev1.ProtocolTCP, Port: number, TargetPort: intstr.FromInt32(number)}
 }
 
-// budget returns the PodDisruptionBudget that preserves a quorum.
-func (e *etcd) budget() *policyv1.PodDisruptionBudget {
+// disruptionBudget returns the PodDisruptionBudget that preserves a quorum.
+func (e *etcd) disruptionBudget() *policyv1.PodDisruptionBudget {
 	least := intstr.FromInt32(0)
 	if e.Spec.Replicas > 1 {
 		least = intstr.FromInt32(e.Spec.Replicas/2 + 1)
@@ -64,7 +64,7 @@ func (e *etcd) budget() *policyv1.PodDisruptionBudget {
 			MinAvailable: &least, Selector: &metav1.LabelSelector{MatchLabels: e.selector()},
 		},
 	}
-	if _, allowed := e.Annotations[unhealthyEvictions]; allowed {
+	if _, allowed := e.Annotations[unhealthyEvictionAnnotation]; allowed {
 		budget.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
 	}
 	return budget

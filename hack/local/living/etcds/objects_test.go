@@ -17,30 +17,30 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/livingtest"
 )
 
-// rendered returns an Etcd as Pergola renders it for the demonstration.
-func rendered(t *testing.T, path string) *etcd {
+// readRendered returns an Etcd as Pergola renders it for the demonstration.
+func readRendered(t *testing.T, path string) *etcd {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(livingtest.Module(), "..", "..", "landscapes", "local", "golden", path))
 	require.NoError(t, err)
 	object := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal(data, &object.Object))
-	e, err := read(object)
+	e, err := parseEtcd(object)
 	require.NoError(t, err)
 	return e
 }
 
 func shootMain(t *testing.T) *etcd {
-	return rendered(t, "local/shoot--local--local/etcd-main/etcd.druid.gardener.cloud-shoot--local--local-etcd-main.yaml")
+	return readRendered(t, "local/shoot--local--local/etcd-main/etcd.druid.gardener.cloud-shoot--local--local-etcd-main.yaml")
 }
 
-func TestStatefulSetOfWhatPergolaRenders(t *testing.T) {
+func TestStatefulSetOfRenderedEtcd(t *testing.T) {
 	e := shootMain(t)
 	set := e.statefulSet(shape{1, 1, 1}, "sum", nil)
 	assert.Equal(t, "etcd-main-peer", set.Spec.ServiceName)
 	assert.Equal(t, appsv1.ParallelPodManagement, set.Spec.PodManagementPolicy)
-	assert.Equal(t, map[string]string{foundersMark: "1", votersMark: "1"}, set.Annotations)
+	assert.Equal(t, map[string]string{foundersAnnotation: "1", votersAnnotation: "1"}, set.Annotations)
 	template := set.Spec.Template
-	assert.Equal(t, "sum", template.Annotations[checksumOf])
+	assert.Equal(t, "sum", template.Annotations[checksumAnnotation])
 	assert.Equal(t, "false", template.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"])
 	assert.Equal(t, "allowed", template.Labels["networking.gardener.cloud/to-dns"])
 	for key, value := range e.Spec.Labels {
@@ -73,7 +73,7 @@ func TestStatefulSetOfWhatPergolaRenders(t *testing.T) {
 	assert.Equal(t, set.Spec.VolumeClaimTemplates, e.statefulSet(shape{1, 1, 1}, "sum", set).Spec.VolumeClaimTemplates, "claims cannot be changed")
 }
 
-func TestConfigurationOfMembers(t *testing.T) {
+func TestMemberConfiguration(t *testing.T) {
 	e := shootMain(t)
 	e.Spec.Replicas = 3
 	e.Spec.Etcd.PeerURLTLS = &tlsRefs{}
@@ -87,11 +87,11 @@ func TestConfigurationOfMembers(t *testing.T) {
 		{0, 1, "new", "etcd-main-0=https://etcd-main-0" + at},
 		{1, 1, "existing", "etcd-main-0=https://etcd-main-0" + at + ",etcd-main-1=https://etcd-main-1" + at},
 	} {
-		got := e.configuration(test.ordinal, test.founders, false)
+		got := e.memberConfiguration(test.ordinal, test.founders, false)
 		assert.Equal(t, test.state, got.InitialClusterState)
 		assert.Equal(t, test.cluster, got.InitialCluster)
 	}
-	got := e.configuration(2, 3, true)
+	got := e.memberConfiguration(2, 3, true)
 	assert.Equal(t, "etcd-main-2", got.Name)
 	assert.Equal(t, "https://etcd-main-2"+at, got.AdvertisePeerURLs)
 	assert.Equal(t, "https://etcd-main-2.etcd-main-peer.shoot--local--local.svc:2379", got.AdvertiseClientURLs)
@@ -103,15 +103,15 @@ func TestConfigurationOfMembers(t *testing.T) {
 	assert.Equal(t, &security{"/var/etcd/ssl/peer/server/tls.crt", "/var/etcd/ssl/peer/server/tls.key", "/var/etcd/ssl/peer/ca/bundle.crt", true}, got.PeerSecurity)
 	assert.True(t, got.NoSync)
 
-	before, first, err := e.files(1, 1, false)
+	before, first, err := e.configFiles(1, 1, false)
 	require.NoError(t, err)
-	after, second, err := e.files(3, 1, false)
+	after, second, err := e.configFiles(3, 1, false)
 	require.NoError(t, err)
 	assert.Len(t, before, 1)
 	assert.Len(t, after, 3)
 	assert.Equal(t, first, second, "members that join restart nobody")
 	e.Spec.Etcd.Quota = new(resource.MustParse("4Gi"))
-	_, third, err := e.files(3, 1, false)
+	_, third, err := e.configFiles(3, 1, false)
 	require.NoError(t, err)
 	assert.NotEqual(t, first, third)
 }
@@ -125,19 +125,19 @@ func TestServicesAndBudget(t *testing.T) {
 	assert.Equal(t, corev1.ClusterIPNone, peer.Spec.ClusterIP)
 	assert.True(t, peer.Spec.PublishNotReadyAddresses)
 	assert.Equal(t, e.selector(), peer.Spec.Selector)
-	assert.Equal(t, 0, e.budget().Spec.MinAvailable.IntValue())
-	assert.Nil(t, e.budget().Spec.UnhealthyPodEvictionPolicy)
+	assert.Equal(t, 0, e.disruptionBudget().Spec.MinAvailable.IntValue())
+	assert.Nil(t, e.disruptionBudget().Spec.UnhealthyPodEvictionPolicy)
 
-	events := rendered(t, "runtime/garden/etcd-events/etcd.druid.gardener.cloud-garden-virtual-garden-etcd-events.yaml")
+	events := readRendered(t, "runtime/garden/etcd-events/etcd.druid.gardener.cloud-garden-virtual-garden-etcd-events.yaml")
 	events.Spec.Replicas = 3
-	assert.Equal(t, 2, events.budget().Spec.MinAvailable.IntValue())
-	assert.Equal(t, policyv1.AlwaysAllow, *events.budget().Spec.UnhealthyPodEvictionPolicy)
+	assert.Equal(t, 2, events.disruptionBudget().Spec.MinAvailable.IntValue())
+	assert.Equal(t, policyv1.AlwaysAllow, *events.disruptionBudget().Spec.UnhealthyPodEvictionPolicy)
 }
 
 func TestShape(t *testing.T) {
 	set := func(s shape) *appsv1.StatefulSet {
 		set := &appsv1.StatefulSet{}
-		set.Annotations, set.Spec.Replicas = s.annotations(), &s.Run
+		set.Annotations, set.Spec.Replicas = s.annotations(), &s.Pods
 		return set
 	}
 	for name, test := range map[string]struct {

@@ -8,8 +8,8 @@ import (
 
 // Annotations of the StatefulSet that store the shape of its cluster.
 const (
-	foundersMark = "local.pergola.dev/founders"
-	votersMark   = "local.pergola.dev/voters"
+	foundersAnnotation = "local.pergola.dev/founders"
+	votersAnnotation   = "local.pergola.dev/voters"
 )
 
 // shape has the member counts of a cluster. Members are numbered like Pods, from the first.
@@ -18,13 +18,13 @@ type shape struct {
 	Founders int32
 	// Voters are the permanent members: the founders, and learners that were promoted.
 	Voters int32
-	// Run is the number of Pods: one more than Voters while a member joins.
-	Run int32
+	// Pods is the number of Pods: one more than Voters while a member joins.
+	Pods int32
 }
 
 func (s shape) annotations() map[string]string {
 	return map[string]string{
-		foundersMark: strconv.Itoa(int(s.Founders)), votersMark: strconv.Itoa(int(s.Voters)),
+		foundersAnnotation: strconv.Itoa(int(s.Founders)), votersAnnotation: strconv.Itoa(int(s.Voters)),
 	}
 }
 
@@ -33,7 +33,7 @@ func shapeOf(live *appsv1.StatefulSet, replicas int32) shape {
 	var s shape
 	running := int32(0)
 	if live != nil {
-		s.Founders, s.Voters = number(live, foundersMark), number(live, votersMark)
+		s.Founders, s.Voters = annotationNumber(live, foundersAnnotation), annotationNumber(live, votersAnnotation)
 		if live.Spec.Replicas != nil {
 			running = *live.Spec.Replicas
 		}
@@ -42,14 +42,14 @@ func shapeOf(live *appsv1.StatefulSet, replicas int32) shape {
 		s.Founders, s.Voters = replicas, replicas
 	}
 	s.Voters = max(s.Voters, s.Founders)
-	s.Run = min(replicas, s.Voters)
+	s.Pods = min(replicas, s.Voters)
 	if replicas > s.Voters && running == s.Voters+1 {
-		s.Run = running
+		s.Pods = running
 	}
 	return s
 }
 
-func number(set *appsv1.StatefulSet, mark string) int32 {
+func annotationNumber(set *appsv1.StatefulSet, mark string) int32 {
 	n, err := strconv.ParseInt(set.Annotations[mark], 10, 32)
 	if err != nil || n < 0 {
 		return 0
@@ -57,8 +57,8 @@ func number(set *appsv1.StatefulSet, mark string) int32 {
 	return int32(n)
 }
 
-// rolledOut reports whether all Pods match the StatefulSet and at least ready of them are ready.
-func rolledOut(set *appsv1.StatefulSet, ready int32) bool {
+// isRolledOut reports whether all Pods match the StatefulSet and at least ready of them are ready.
+func isRolledOut(set *appsv1.StatefulSet, ready int32) bool {
 	s := set.Status
 	return s.ObservedGeneration >= set.Generation && s.CurrentRevision == s.UpdateRevision && s.ReadyReplicas >= ready
 }

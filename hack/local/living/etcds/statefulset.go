@@ -14,8 +14,8 @@ import (
 // Image is the image of members. The table of native images maps it to this machine's etcd.
 const Image = "gcr.io/etcd-development/etcd:v3.6.8"
 
-// checksumOf is etcd-druid's annotation of Pods with the checksum of their configuration.
-const checksumOf = "checksum/etcd-configmap"
+// checksumAnnotation is etcd-druid's annotation of Pods with the checksum of their configuration.
+const checksumAnnotation = "checksum/etcd-configmap"
 
 // statefulSet returns the StatefulSet of the members. It copies the claim templates of an existing
 // one, which are immutable.
@@ -24,7 +24,7 @@ func (e *etcd) statefulSet(shape shape, checksum string, live *appsv1.StatefulSe
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: e.meta(e.Name, "etcd-sts"),
 		Spec: appsv1.StatefulSetSpec{
-			Replicas: &shape.Run, ServiceName: e.peerService(), PodManagementPolicy: appsv1.ParallelPodManagement,
+			Replicas: &shape.Pods, ServiceName: e.peerService(), PodManagementPolicy: appsv1.ParallelPodManagement,
 			UpdateStrategy:       appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
 			Selector:             &metav1.LabelSelector{MatchLabels: e.selector()},
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{e.claim()},
@@ -51,7 +51,7 @@ func (e *etcd) claim() corev1.PersistentVolumeClaim {
 }
 
 func (e *etcd) pod(checksum string) corev1.PodTemplateSpec {
-	labels, annotations := maps.Clone(e.Spec.Labels), map[string]string{checksumOf: checksum}
+	labels, annotations := maps.Clone(e.Spec.Labels), map[string]string{checksumAnnotation: checksum}
 	if labels == nil {
 		labels = map[string]string{}
 	}

@@ -56,44 +56,44 @@ type lastOperation struct {
 	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
 }
 
-// outcome is the result of reconciling an Etcd once.
-type outcome struct {
-	accepted bool                // the spec runs, or is to run
-	set      *appsv1.StatefulSet // nil if there is none
-	shape    shape
-	code     string // error code for trouble
-	trouble  string
-	failing  bool // requested by annotation
+// reconcileResult is the result of reconciling an Etcd once.
+type reconcileResult struct {
+	isSpecAccepted bool                // the spec runs, or is to run
+	statefulSet    *appsv1.StatefulSet // nil if there is none
+	shape          shape
+	errorCode      string // error code for trouble
+	message        string
+	isFailing      bool // requested by annotation
 }
 
 const (
-	yes, no, unknown = "True", "False", "Unknown"
-	codeLocal        = "ERR_LOCAL_FAILURE"
+	statusTrue, statusFalse, statusUnknown = "True", "False", "Unknown"
+	codeLocal                              = "ERR_LOCAL_FAILURE"
 )
 
-// next returns the status after an outcome. Times change only with their conditions.
-func (e *etcd) next(o outcome, now time.Time) status {
+// nextStatus returns the status after an outcome. Times change only with their conditions.
+func (e *etcd) nextStatus(o reconcileResult, now time.Time) status {
 	s := e.Status
 	created := s.ObservedGeneration == nil || s.LastOperation != nil && s.LastOperation.Type == "Create" && *s.ObservedGeneration == e.Generation
-	if o.accepted {
+	if o.isSpecAccepted {
 		s.ObservedGeneration = new(e.Generation)
 	}
 	s.Selector = labels.SelectorFromSet(e.selector()).String()
 	s.LabelSelector = &metav1.LabelSelector{MatchLabels: e.selector()}
 	s.PeerURLTLSEnabled = new(e.Spec.Etcd.PeerURLTLS != nil)
 	s.Replicas, s.CurrentReplicas, s.ReadyReplicas, s.Etcd = 0, 0, 0, nil
-	if o.set != nil {
-		s.Etcd = &reference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: o.set.Name}
-		s.Replicas, s.CurrentReplicas, s.ReadyReplicas = o.set.Status.Replicas, o.set.Status.CurrentReplicas, o.set.Status.ReadyReplicas
+	if o.statefulSet != nil {
+		s.Etcd = &reference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: o.statefulSet.Name}
+		s.Replicas, s.CurrentReplicas, s.ReadyReplicas = o.statefulSet.Status.Replicas, o.statefulSet.Status.CurrentReplicas, o.statefulSet.Status.ReadyReplicas
 	}
-	updated := o.set != nil && o.set.Spec.Replicas != nil && *o.set.Spec.Replicas == e.Spec.Replicas &&
-		o.shape.Voters >= e.Spec.Replicas && rolledOut(o.set, 0)
-	ready := !o.failing && updated && s.ReadyReplicas == e.Spec.Replicas
+	updated := o.statefulSet != nil && o.statefulSet.Spec.Replicas != nil && *o.statefulSet.Spec.Replicas == e.Spec.Replicas &&
+		o.shape.Voters >= e.Spec.Replicas && isRolledOut(o.statefulSet, 0)
+	ready := !o.isFailing && updated && s.ReadyReplicas == e.Spec.Replicas
 	s.Ready = &ready
 	s.Conditions = e.conditions(o, updated, now)
 	s.LastErrors = nil
-	if o.trouble != "" {
-		s.LastErrors = []lastError{{Code: o.code, Description: o.trouble, ObservedAt: metav1.NewTime(now)}}
+	if o.message != "" {
+		s.LastErrors = []lastError{{Code: o.errorCode, Description: o.message, ObservedAt: metav1.NewTime(now)}}
 	}
 	kind := "Reconcile"
 	switch {
@@ -104,31 +104,31 @@ func (e *etcd) next(o outcome, now time.Time) status {
 	}
 	state, description := "Succeeded", "Etcd cluster is run by the local cluster"
 	switch {
-	case o.trouble != "":
-		state, description = "Error", o.trouble
+	case o.message != "":
+		state, description = "Error", o.message
 	case e.DeletionTimestamp != nil:
 		state, description = "Processing", "Etcd cluster is being deleted"
-	case o.shape.Run < e.Spec.Replicas || o.shape.Voters < e.Spec.Replicas:
+	case o.shape.Pods < e.Spec.Replicas || o.shape.Voters < e.Spec.Replicas:
 		state, description = "Processing", fmt.Sprintf("Member %d of %d is joining", o.shape.Voters+1, e.Spec.Replicas)
 	}
 	s.LastOperation = &lastOperation{Type: kind, State: state, Description: description, RunID: string(e.UID), LastUpdateTime: metav1.NewTime(now)}
-	return s.keepTimes(e.Status)
+	return s.copyTimes(e.Status)
 }
 
 // conditions returns etcd-druid's conditions, which Gardener's health checks read.
-func (e *etcd) conditions(o outcome, updated bool, now time.Time) []condition {
+func (e *etcd) conditions(o reconcileResult, updated bool, now time.Time) []condition {
 	var ready int32
-	if o.set != nil {
-		ready = o.set.Status.ReadyReplicas
+	if o.statefulSet != nil {
+		ready = o.statefulSet.Status.ReadyReplicas
 	}
 	declared := e.Spec.Replicas
 	members := fmt.Sprintf("%d of %d members are ready", ready, declared)
 	all := []condition{
-		verdict("Ready", ready >= declared/2+1, "Quorate", "QuorumLost", members),
-		verdict("AllMembersReady", ready >= declared, "AllMembersReady", "NotAllMembersReady", members),
-		verdict("AllMembersUpdated", updated, "AllMembersUpdated", "NotAllMembersUpdated", "Members run as their StatefulSet has them"),
-		verdict("BackupReady", true, "BackupSucceeded", "", "No backups are made in a local cluster"),
-		verdict("DataVolumesReady", true, "NoPVCWarningsFound", "", "Volumes are folders of this machine"),
+		newCondition("Ready", ready >= declared/2+1, "Quorate", "QuorumLost", members),
+		newCondition("AllMembersReady", ready >= declared, "AllMembersReady", "NotAllMembersReady", members),
+		newCondition("AllMembersUpdated", updated, "AllMembersUpdated", "NotAllMembersUpdated", "Members run as their StatefulSet has them"),
+		newCondition("BackupReady", true, "BackupSucceeded", "", "No backups are made in a local cluster"),
+		newCondition("DataVolumesReady", true, "NoPVCWarningsFound", "", "Volumes are folders of this machine"),
 	}
 	if !updated {
 		all[2].Message = "Not all members run as they are declared"
@@ -136,25 +136,25 @@ func (e *etcd) conditions(o outcome, updated bool, now time.Time) []condition {
 	for i := range all {
 		c := &all[i]
 		switch {
-		case o.failing:
-			c.Status, c.Reason, c.Message = no, "MadeToFail", o.trouble
+		case o.isFailing:
+			c.Status, c.Reason, c.Message = statusFalse, "MadeToFail", o.message
 		case declared == 0 && c.Type != "AllMembersUpdated":
-			c.Status, c.Reason, c.Message = unknown, "NotChecked", "etcd cluster has been scaled down to zero"
+			c.Status, c.Reason, c.Message = statusUnknown, "NotChecked", "etcd cluster has been scaled down to zero"
 		}
 		c.LastTransitionTime, c.LastUpdateTime = metav1.NewTime(now), metav1.NewTime(now)
 	}
 	return all
 }
 
-func verdict(kind string, well bool, good, bad, message string) condition {
+func newCondition(kind string, well bool, good, bad, message string) condition {
 	if well {
-		return condition{Type: kind, Status: yes, Reason: good, Message: message}
+		return condition{Type: kind, Status: statusTrue, Reason: good, Message: message}
 	}
-	return condition{Type: kind, Status: no, Reason: bad, Message: message}
+	return condition{Type: kind, Status: statusFalse, Reason: bad, Message: message}
 }
 
-// keepTimes copies the times of unchanged conditions.
-func (s status) keepTimes(before status) status {
+// copyTimes copies the times of unchanged conditions.
+func (s status) copyTimes(before status) status {
 	for i, c := range s.Conditions {
 		for _, was := range before.Conditions {
 			if was.Type == c.Type && was.Status == c.Status {
@@ -174,8 +174,8 @@ func (s status) keepTimes(before status) status {
 	return s
 }
 
-// patch returns the merge patch between two statuses, nil if they are equal.
-func patch(before, after status) ([]byte, error) {
+// statusPatch returns the merge patch between two statuses, nil if they are equal.
+func statusPatch(before, after status) ([]byte, error) {
 	was, err := json.Marshal(before)
 	if err != nil {
 		return nil, fmt.Errorf("writing status: %w", err)

@@ -32,12 +32,12 @@ type Native struct {
 // Table has the images of a machine.
 type Table []Native
 
-// emulated is the number of older minor versions that a Kubernetes server can emulate
+// maxEmulatedMinors is the number of older minor versions that a Kubernetes server can emulate
 // (--emulated-version, KEP-4330).
-const emulated = 3
+const maxEmulatedMinors = 3
 
-// known returns all images that an executable can replace.
-func known() Table {
+// knownImages returns all images that an executable can replace.
+func knownImages() Table {
 	return Table{
 		{Repository: "kube-apiserver", Executable: "kube-apiserver", Path: "/usr/local/bin/kube-apiserver", Minors: []int{}},
 		{Repository: "kube-controller-manager", Executable: "kube-controller-manager", Path: "/usr/local/bin/kube-controller-manager", Minors: []int{}},
@@ -52,10 +52,10 @@ func known() Table {
 	}
 }
 
-func Of(ctx context.Context, executables map[string]string) (Table, error) {
+func NewTable(ctx context.Context, executables map[string]string) (Table, error) {
 	versions := map[string]string{}
 	for name, file := range executables {
-		if !slices.ContainsFunc(known(), func(n Native) bool { return n.Executable == name && n.Minors != nil }) {
+		if !slices.ContainsFunc(knownImages(), func(n Native) bool { return n.Executable == name && n.Minors != nil }) {
 			continue
 		}
 		out, err := exec.CommandContext(ctx, file, "--version").Output()
@@ -64,13 +64,13 @@ func Of(ctx context.Context, executables map[string]string) (Table, error) {
 		}
 		versions[name] = strings.TrimSpace(strings.TrimPrefix(string(out), "Kubernetes"))
 	}
-	return with(executables, versions)
+	return availableImages(executables, versions)
 }
 
-// with returns the table of the available executables. An unknown name is the repository of an
-// image whose entrypoint is the executable, in any version.
-func with(executables, versions map[string]string) (out Table, err error) {
-	for _, n := range known() {
+// availableImages returns the table of the available executables. An unknown name is the repository
+// of an image whose entrypoint is the executable, in any version.
+func availableImages(executables, versions map[string]string) (out Table, err error) {
+	for _, n := range knownImages() {
 		if executables[n.Executable] == "" {
 			continue
 		}
@@ -80,14 +80,14 @@ func with(executables, versions map[string]string) (out Table, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("version of %s: %w", n.Executable, err)
 			}
-			for minor := newest; minor >= newest-emulated; minor-- {
+			for minor := newest; minor >= newest-maxEmulatedMinors; minor-- {
 				n.Minors = append(n.Minors, minor)
 			}
 		}
 		out = append(out, n)
 	}
 	for _, name := range slices.Sorted(maps.Keys(executables)) {
-		if slices.ContainsFunc(known(), func(n Native) bool { return n.Executable == name }) {
+		if slices.ContainsFunc(knownImages(), func(n Native) bool { return n.Executable == name }) {
 			continue
 		}
 		out = append(out, Native{Repository: Parse(name).Repository, Executable: name, Path: "/" + path.Base(name)})
@@ -95,13 +95,13 @@ func with(executables, versions map[string]string) (out Table, err error) {
 	return out, nil
 }
 
-// Image is a parsed reference.
-type Image struct{ Registry, Repository, Tag string }
+// Reference is a parsed reference.
+type Reference struct{ Registry, Repository, Tag string }
 
 // Parse parses a reference and drops its digest: images here have none.
-func Parse(reference string) Image {
+func Parse(reference string) Reference {
 	name, _, _ := strings.Cut(reference, "@")
-	out := Image{Repository: name}
+	out := Reference{Repository: name}
 	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
 		out.Repository, out.Tag = name[:i], name[i+1:]
 	}
@@ -126,7 +126,7 @@ func minorOf(version string) (int, error) {
 func (t Table) Find(reference string) (Native, []string, error) {
 	image := Parse(reference)
 	for _, n := range t {
-		if !n.holds(image.Repository) {
+		if !n.hasRepository(image.Repository) {
 			continue
 		}
 		if len(n.Minors) == 0 {
@@ -141,16 +141,16 @@ func (t Table) Find(reference string) (Native, []string, error) {
 		}
 		return n, []string{fmt.Sprintf("--emulated-version=1.%d", minor)}, nil
 	}
-	return Native{}, nil, fmt.Errorf("the machine has no executable for the image %s: it has %s", reference, strings.Join(t.names(), ", "))
+	return Native{}, nil, fmt.Errorf("the machine has no executable for the image %s: it has %s", reference, strings.Join(t.executableNames(), ", "))
 }
 
-// holds reports whether the entry has a repository, possibly below the path of a mirror.
-func (n Native) holds(repository string) bool {
+// hasRepository reports whether the entry has a repository, possibly below the path of a mirror.
+func (n Native) hasRepository(repository string) bool {
 	return repository == n.Repository || strings.HasSuffix(repository, "/"+n.Repository)
 }
 
-// names returns the names of the executables, each once.
-func (t Table) names() []string {
+// executableNames returns the names of the executables, each once.
+func (t Table) executableNames() []string {
 	var out []string
 	for _, n := range t {
 		if !slices.Contains(out, n.Executable) {

@@ -12,10 +12,10 @@ import (
 
 func TestFind(t *testing.T) {
 	all := map[string]string{}
-	for _, n := range known() {
+	for _, n := range knownImages() {
 		all[n.Executable] = "/bin/" + n.Executable
 	}
-	table, err := with(all, map[string]string{"kube-apiserver": "v1.36.3", "kube-controller-manager": "v1.36.3", "kube-scheduler": "v1.36.3"})
+	table, err := availableImages(all, map[string]string{"kube-apiserver": "v1.36.3", "kube-controller-manager": "v1.36.3", "kube-scheduler": "v1.36.3"})
 	require.NoError(t, err)
 	pattern, err := regexp.Compile(table.Pattern())
 	require.NoError(t, err)
@@ -54,30 +54,30 @@ func TestFind(t *testing.T) {
 			assert.Equal(t, want.args, args)
 		})
 	}
-	_, err = with(all, map[string]string{"kube-apiserver": "master"})
+	_, err = availableImages(all, map[string]string{"kube-apiserver": "master"})
 	assert.ErrorContains(t, err, `"master" is no version 1.x`)
-	table, err = with(map[string]string{"registry.example.org/team/mine": "/home/me/mine"}, nil)
+	table, err = availableImages(map[string]string{"registry.example.org/team/mine": "/home/me/mine"}, nil)
 	require.NoError(t, err)
 	mine, _, err := table.Find("registry.example.org/team/mine:v0.1.0-dev")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"registry.example.org/team/mine", "/mine"}, []string{mine.Executable, mine.Path})
-	table, err = with(map[string]string{"etcd": "/bin/etcd"}, nil)
+	table, err = availableImages(map[string]string{"etcd": "/bin/etcd"}, nil)
 	require.NoError(t, err)
 	_, _, err = table.Find("registry.k8s.io/kube-apiserver:v1.36.0")
 	assert.ErrorContains(t, err, "it has etcd")
 	assert.NotRegexp(t, table.Pattern(), "registry.k8s.io/kube-apiserver:v1.36.0")
 }
 
-// TestOf gets the versions from executables.
-func TestOf(t *testing.T) {
+// TestNewTable gets the versions from executables.
+func TestNewTable(t *testing.T) {
 	server := filepath.Join(t.TempDir(), "server")
 	require.NoError(t, os.WriteFile(server, []byte("#!/bin/sh\n[ \"$1\" = --version ] && echo Kubernetes v1.35.2\n"), 0o700))
-	table, err := Of(t.Context(), map[string]string{"kube-apiserver": server, "etcd": "/nowhere", "kwok": "/nowhere"})
+	table, err := NewTable(t.Context(), map[string]string{"kube-apiserver": server, "etcd": "/nowhere", "kwok": "/nowhere"})
 	require.NoError(t, err)
 	found, args, err := table.Find("kube-apiserver:v1.32.0")
 	require.NoError(t, err)
 	assert.Equal(t, "v1.35.2", found.Version)
 	assert.Equal(t, []string{"--emulated-version=1.32"}, args)
-	_, err = Of(t.Context(), map[string]string{"kube-scheduler": "/nowhere"})
+	_, err = NewTable(t.Context(), map[string]string{"kube-scheduler": "/nowhere"})
 	assert.ErrorContains(t, err, "asking /nowhere for its version")
 }

@@ -43,7 +43,7 @@ type Options struct {
 	// DNS is the address of the cluster's DNS server, Domain the cluster's domain.
 	DNS, Domain string
 	// Folder has the volumes of pods, Logs their output.
-	Folder, Logs string
+	Folder, LogFolder string
 	// Machine is the reported size of the node.
 	Machine Machine
 	// Runtime and Images run the pods.
@@ -52,16 +52,16 @@ type Options struct {
 	Log     *slog.Logger
 }
 
-// longestFolder is the maximum length of Folder: the kubelet creates a socket in it (sockaddr_un of
-// unix(7), 108 bytes).
-const longestFolder = 107 - len("/pod-resources/kubelet.sock")
+// maxFolderLength is the maximum length of Folder: the kubelet creates a socket in it (sockaddr_un
+// of unix(7), 108 bytes).
+const maxFolderLength = 107 - len("/pod-resources/kubelet.sock")
 
 // Run runs the kubelet until the context ends. A process can have only one.
 func Run(ctx context.Context, options Options) error {
-	if len(options.Folder) > longestFolder {
-		return fmt.Errorf("the folder %s has %d bytes, and %d are the most that a kubelet can work with: use a shorter state folder", options.Folder, len(options.Folder), longestFolder)
+	if len(options.Folder) > maxFolderLength {
+		return fmt.Errorf("the folder %s has %d bytes, and %d are the most that a kubelet can work with: use a shorter state folder", options.Folder, len(options.Folder), maxFolderLength)
 	}
-	for _, folder := range []string{options.Folder, options.Logs} {
+	for _, folder := range []string{options.Folder, options.LogFolder} {
 		if err := os.MkdirAll(folder, 0o750); err != nil {
 			return fmt.Errorf("making a folder of the kubelet: %w", err)
 		}
@@ -83,7 +83,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	deps.PodStartupLatencyTracker, deps.NodeStartupLatencyTracker = kubeletutil.NewPodStartupLatencyTracker(), kubeletutil.NewNodeStartupLatencyTracker()
 	deps.ContainerManager = cm.NewStubContainerManager()
-	deps.CAdvisorInterface = &machine{Machine: options.Machine, folder: options.Folder}
+	deps.CAdvisorInterface = &staticCadvisor{Machine: options.Machine, folder: options.Folder}
 	deps.RemoteRuntimeService, deps.RemoteImageService = options.Runtime, options.Images
 	if err := kubeletapp.RunKubelet(ctx, server, deps); err != nil {
 		return fmt.Errorf("starting the kubelet: %w", err)
@@ -134,7 +134,7 @@ func configuration(options Options) (*kubeletoptions.KubeletServer, error) {
 	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
 	c.RegisterNode, c.RegisterWithTaints, c.ProviderID = true, options.Taints, "local://"+options.Name
 	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{options.DNS}, options.Domain, ""
-	c.PodLogsDir, c.MaxPods = options.Logs, 250
+	c.PodLogsDir, c.MaxPods = options.LogFolder, 250
 	c.KubeAPIQPS, c.KubeAPIBurst, c.EventRecordQPS, c.EventBurst = 50, 100, 50, 100
 	// changed Secrets reach the volumes in this time, not in a minute
 	c.SyncFrequency = metav1.Duration{Duration: 10 * time.Second}

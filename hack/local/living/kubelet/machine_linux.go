@@ -18,16 +18,16 @@ type Machine struct {
 	Memory uint64 // in bytes
 }
 
-// machine replaces cadvisor, which needs cgroups.
-type machine struct {
+// staticCadvisor replaces cadvisor, which needs cgroups.
+type staticCadvisor struct {
 	Machine
 	folder string
 }
 
-func (*machine) Start() error { return nil }
+func (*staticCadvisor) Start() error { return nil }
 
 // MachineInfo is called once, and again every five minutes.
-func (m *machine) MachineInfo() (*cadvisorapi.MachineInfo, error) {
+func (m *staticCadvisor) MachineInfo() (*cadvisorapi.MachineInfo, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return nil, fmt.Errorf("reading the id of the boot: %w", err)
@@ -37,7 +37,7 @@ func (m *machine) MachineInfo() (*cadvisorapi.MachineInfo, error) {
 }
 
 // VersionInfo returns the reported operating system of the node.
-func (*machine) VersionInfo() (*cadvisorapi.VersionInfo, error) {
+func (*staticCadvisor) VersionInfo() (*cadvisorapi.VersionInfo, error) {
 	var name syscall.Utsname
 	if err := syscall.Uname(&name); err != nil {
 		return nil, fmt.Errorf("asking for the version of the kernel: %w", err)
@@ -53,7 +53,7 @@ func (*machine) VersionInfo() (*cadvisorapi.VersionInfo, error) {
 }
 
 // ContainerInfoV2 has only the whole machine: the kubelet gets containers from the runtime.
-func (m *machine) ContainerInfoV2(name string, _ cadvisorapiv2.RequestOptions) (map[string]cadvisorapiv2.ContainerInfo, error) {
+func (m *staticCadvisor) ContainerInfoV2(name string, _ cadvisorapiv2.RequestOptions) (map[string]cadvisorapiv2.ContainerInfo, error) {
 	if name != "/" {
 		return map[string]cadvisorapiv2.ContainerInfo{}, nil
 	}
@@ -69,12 +69,12 @@ func (m *machine) ContainerInfoV2(name string, _ cadvisorapiv2.RequestOptions) (
 }
 
 // GetRequestedContainersInfo is for old clients.
-func (*machine) GetRequestedContainersInfo(string, cadvisorapiv2.RequestOptions) (map[string]*cadvisorapi.ContainerInfo, error) {
+func (*staticCadvisor) GetRequestedContainersInfo(string, cadvisorapiv2.RequestOptions) (map[string]*cadvisorapi.ContainerInfo, error) {
 	return map[string]*cadvisorapi.ContainerInfo{}, nil
 }
 
-// fs returns usage and capacity of a folder's file system.
-func fs(folder string) (cadvisorapiv2.FsInfo, error) {
+// fileSystemInfo returns usage and capacity of a folder's file system.
+func fileSystemInfo(folder string) (cadvisorapiv2.FsInfo, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(folder, &s); err != nil {
 		return cadvisorapiv2.FsInfo{}, fmt.Errorf("asking for the room of %s: %w", folder, err)
@@ -86,7 +86,13 @@ func fs(folder string) (cadvisorapiv2.FsInfo, error) {
 	}, nil
 }
 
-func (m *machine) ImagesFsInfo(context.Context) (cadvisorapiv2.FsInfo, error)    { return fs(m.folder) }
-func (m *machine) RootFsInfo() (cadvisorapiv2.FsInfo, error)                     { return fs(m.folder) }
-func (m *machine) ContainerFsInfo(context.Context) (cadvisorapiv2.FsInfo, error) { return fs(m.folder) }
-func (*machine) GetDirFsInfo(path string) (cadvisorapiv2.FsInfo, error)          { return fs(path) }
+func (m *staticCadvisor) ImagesFsInfo(context.Context) (cadvisorapiv2.FsInfo, error) {
+	return fileSystemInfo(m.folder)
+}
+func (m *staticCadvisor) RootFsInfo() (cadvisorapiv2.FsInfo, error) { return fileSystemInfo(m.folder) }
+func (m *staticCadvisor) ContainerFsInfo(context.Context) (cadvisorapiv2.FsInfo, error) {
+	return fileSystemInfo(m.folder)
+}
+func (*staticCadvisor) GetDirFsInfo(path string) (cadvisorapiv2.FsInfo, error) {
+	return fileSystemInfo(path)
+}

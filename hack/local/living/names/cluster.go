@@ -20,22 +20,22 @@ const (
 	byService   = "service"
 	byAddress   = "address"
 	byNamespace = cache.NamespaceIndex
-	reverse     = "in-addr.arpa."
+	reverseZone = "in-addr.arpa."
 )
 
-// cluster is the Source of the names in a cluster.
-type cluster struct {
+// clusterSource is the Source of the names in a cluster.
+type clusterSource struct {
 	domain   string // with a trailing dot
 	factory  informers.SharedInformerFactory
 	services cache.SharedIndexInformer
 	slices   cache.SharedIndexInformer
 }
 
-func newCluster(kube kubernetes.Interface, domain string) (*cluster, error) {
-	c := &cluster{domain: canonical(domain), factory: informers.NewSharedInformerFactory(kube, 0)}
+func newCluster(kube kubernetes.Interface, domain string) (*clusterSource, error) {
+	c := &clusterSource{domain: canonicalName(domain), factory: informers.NewSharedInformerFactory(kube, 0)}
 	c.services, c.slices = c.factory.Core().V1().Services().Informer(), c.factory.Discovery().V1().EndpointSlices().Informer()
 	if err := c.services.AddIndexers(cache.Indexers{byAddress: func(object any) ([]string, error) {
-		if service, ok := object.(*corev1.Service); ok && !headless(service) {
+		if service, ok := object.(*corev1.Service); ok && !isHeadless(service) {
 			return service.Spec.ClusterIPs, nil
 		}
 		return nil, nil
@@ -45,7 +45,7 @@ func newCluster(kube kubernetes.Interface, domain string) (*cluster, error) {
 	if err := c.slices.AddIndexers(cache.Indexers{
 		byService: func(object any) ([]string, error) {
 			if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
-				return []string{serviceOf(slice)}, nil
+				return []string{serviceKey(slice)}, nil
 			}
 			return nil, nil
 		},
@@ -64,28 +64,28 @@ func newCluster(kube kubernetes.Interface, domain string) (*cluster, error) {
 	return c, nil
 }
 
-func (c *cluster) start(ctx context.Context) bool {
+func (c *clusterSource) start(ctx context.Context) bool {
 	c.factory.StartWithContext(ctx)
 	return cache.WaitForCacheSync(ctx.Done(), c.services.HasSynced, c.slices.HasSynced)
 }
 
-func serviceOf(slice *discoveryv1.EndpointSlice) string {
+func serviceKey(slice *discoveryv1.EndpointSlice) string {
 	return slice.Namespace + "/" + slice.Labels[discoveryv1.LabelServiceName]
 }
 
-func headless(service *corev1.Service) bool { return service.Spec.ClusterIP == corev1.ClusterIPNone }
+func isHeadless(service *corev1.Service) bool { return service.Spec.ClusterIP == corev1.ClusterIPNone }
 
 // Resolve implements Source.
-func (c *cluster) Resolve(name string) ([]dns.RR, bool) {
-	if strings.HasSuffix(name, "."+reverse) {
-		return c.pointers(name)
+func (c *clusterSource) Resolve(name string) ([]dns.RR, bool) {
+	if strings.HasSuffix(name, "."+reverseZone) {
+		return c.resolvePointer(name)
 	}
 	rest, ours := strings.CutSuffix(name, c.domain)
 	if !ours || rest != "" && !strings.HasSuffix(rest, ".") {
 		return nil, false
 	}
 	if rest == "dns-version." {
-		return []dns.RR{&dns.TXT{Hdr: header(name, dns.TypeTXT), Txt: []string{"1.1.0"}}}, true
+		return []dns.RR{&dns.TXT{Hdr: recordHeader(name, dns.TypeTXT), Txt: []string{"1.1.0"}}}, true
 	}
 	labels := dns.SplitDomainName(rest)
 	slices.Reverse(labels)
@@ -105,23 +105,24 @@ func (c *cluster) Resolve(name string) ([]dns.RR, bool) {
 	if service == nil {
 		return nil, false
 	}
-	return c.ofService(name, service, labels[3:])
+	return c.resolveBelowService(name, service, labels[3:])
 }
 
-// ofService resolves a name below a Service's name; labels are ordered from the Service outwards.
-func (c *cluster) ofService(name string, service *corev1.Service, below []string) ([]dns.RR, bool) {
+// resolveBelowService resolves a name below a Service's name; labels are ordered from the Service
+// outwards.
+func (c *clusterSource) resolveBelowService(name string, service *corev1.Service, below []string) ([]dns.RR, bool) {
 	switch {
 	case len(below) == 0 && service.Spec.Type == corev1.ServiceTypeExternalName:
-		return []dns.RR{cname(name, service.Spec.ExternalName)}, true
+		return []dns.RR{cnameRecord(name, service.Spec.ExternalName)}, true
 	case len(below) == 0:
-		return c.addresses(name, service), true
+		return c.addressRecords(name, service), true
 	case strings.HasPrefix(below[0], "_") && len(below) <= 2:
-		return c.ports(name, service, below)
-	case len(below) == 1 && headless(service):
+		return c.srvRecords(name, service, below)
+	case len(below) == 1 && isHeadless(service):
 		var records []dns.RR
 		for _, e := range c.endpoints(service) {
 			if e.host == below[0] {
-				records = append(records, a(name, e.address))
+				records = append(records, aRecord(name, e.address))
 			}
 		}
 		return records, len(records) > 0
@@ -129,29 +130,29 @@ func (c *cluster) ofService(name string, service *corev1.Service, below []string
 	return nil, false
 }
 
-func (c *cluster) addresses(name string, service *corev1.Service) []dns.RR {
+func (c *clusterSource) addressRecords(name string, service *corev1.Service) []dns.RR {
 	var records []dns.RR
-	if headless(service) {
+	if isHeadless(service) {
 		for _, e := range c.endpoints(service) {
-			if one := a(name, e.address); !slices.ContainsFunc(records, func(r dns.RR) bool { return dns.IsDuplicate(r, one) }) {
+			if one := aRecord(name, e.address); !slices.ContainsFunc(records, func(r dns.RR) bool { return dns.IsDuplicate(r, one) }) {
 				records = append(records, one)
 			}
 		}
 		return records
 	}
 	if address, err := netip.ParseAddr(service.Spec.ClusterIP); err == nil && address.Is4() {
-		records = append(records, a(name, address))
+		records = append(records, aRecord(name, address))
 	}
 	return records
 }
 
-// ports returns the SRV records of one named port.
-func (c *cluster) ports(name string, service *corev1.Service, below []string) ([]dns.RR, bool) {
+// srvRecords returns the SRV records of one named port.
+func (c *clusterSource) srvRecords(name string, service *corev1.Service, below []string) ([]dns.RR, bool) {
 	protocol := strings.ToUpper(strings.TrimPrefix(below[0], "_"))
 	var records []dns.RR
 	some := false
 	add := func(port int32, target string) {
-		records = append(records, &dns.SRV{Hdr: header(name, dns.TypeSRV), Priority: 0, Weight: 100, Port: uint16(port), Target: target})
+		records = append(records, &dns.SRV{Hdr: recordHeader(name, dns.TypeSRV), Priority: 0, Weight: 100, Port: uint16(port), Target: target})
 	}
 	named := func(portName, portProtocol string) bool {
 		if portProtocol != protocol || portName == "" {
@@ -161,7 +162,7 @@ func (c *cluster) ports(name string, service *corev1.Service, below []string) ([
 		return len(below) == 2 && below[1] == "_"+strings.ToLower(portName)
 	}
 	own := c.nameOf(service)
-	if !headless(service) {
+	if !isHeadless(service) {
 		for _, port := range service.Spec.Ports {
 			if named(port.Name, string(cmp.Or(port.Protocol, corev1.ProtocolTCP))) {
 				add(port.Port, own)
@@ -179,7 +180,7 @@ func (c *cluster) ports(name string, service *corev1.Service, below []string) ([
 	return records, some && (len(below) == 1 || len(records) > 0)
 }
 
-func (c *cluster) nameOf(service *corev1.Service) string {
+func (c *clusterSource) nameOf(service *corev1.Service) string {
 	return service.Name + "." + service.Namespace + ".svc." + c.domain
 }
 
@@ -191,7 +192,7 @@ type endpoint struct {
 
 // endpoints returns the ready endpoints of a Service. If the Service publishes unready addresses,
 // their slices report them as ready.
-func (c *cluster) endpoints(service *corev1.Service) []endpoint {
+func (c *clusterSource) endpoints(service *corev1.Service) []endpoint {
 	objects, _ := c.slices.GetIndexer().ByIndex(byService, service.Namespace+"/"+service.Name)
 	var all []endpoint
 	for _, object := range objects {
@@ -224,10 +225,10 @@ func endpointsIn(slice *discoveryv1.EndpointSlice) []endpoint {
 	return all
 }
 
-// pointers resolves an address to the name of a Service, or of a Pod behind a headless one. etcd
-// authenticates peers by these names.
-func (c *cluster) pointers(name string) ([]dns.RR, bool) {
-	labels := dns.SplitDomainName(strings.TrimSuffix(name, "."+reverse))
+// resolvePointer resolves an address to the name of a Service, or of a Pod behind a headless one.
+// etcd authenticates peers by these names.
+func (c *clusterSource) resolvePointer(name string) ([]dns.RR, bool) {
+	labels := dns.SplitDomainName(strings.TrimSuffix(name, "."+reverseZone))
 	slices.Reverse(labels)
 	address, err := netip.ParseAddr(strings.Join(labels, "."))
 	if err != nil {
@@ -235,7 +236,7 @@ func (c *cluster) pointers(name string) ([]dns.RR, bool) {
 	}
 	var records []dns.RR
 	add := func(target string) {
-		records = append(records, &dns.PTR{Hdr: header(name, dns.TypePTR), Ptr: target})
+		records = append(records, &dns.PTR{Hdr: recordHeader(name, dns.TypePTR), Ptr: target})
 	}
 	objects, _ := c.services.GetIndexer().ByIndex(byAddress, address.String())
 	for _, object := range objects {
@@ -244,9 +245,9 @@ func (c *cluster) pointers(name string) ([]dns.RR, bool) {
 	objects, _ = c.slices.GetIndexer().ByIndex(byAddress, address.String())
 	for _, object := range objects {
 		slice := object.(*discoveryv1.EndpointSlice)
-		found, _, _ := c.services.GetStore().GetByKey(serviceOf(slice))
+		found, _, _ := c.services.GetStore().GetByKey(serviceKey(slice))
 		service, ok := found.(*corev1.Service)
-		if !ok || !headless(service) {
+		if !ok || !isHeadless(service) {
 			continue
 		}
 		for _, e := range endpointsIn(slice) {

@@ -22,10 +22,10 @@ var DNSRecords = schema.GroupVersionResource{Group: "extensions.gardener.cloud",
 
 // Records has the names of one cluster's DNSRecords. It can be a Source of several servers.
 type Records struct {
-	kind  *kinds.Kind
-	stale atomic.Bool
-	mu    sync.Mutex
-	table table
+	kind    *kinds.Watcher
+	isStale atomic.Bool
+	mu      sync.Mutex
+	table   table
 }
 
 // table has the records of a name, or pattern. A name that only has names below it has an empty
@@ -35,8 +35,8 @@ type table map[string][]dns.RR
 // NewRecords returns Records; Run keeps them up to date.
 func NewRecords(client dynamic.Interface, clock clock.WithTicker, log *slog.Logger) *Records {
 	r := &Records{}
-	r.stale.Store(true)
-	r.kind = kinds.New(client, DNSRecords, clock, log, func(*unstructured.Unstructured) { r.stale.Store(true) })
+	r.isStale.Store(true)
+	r.kind = kinds.New(client, DNSRecords, clock, log, func(*unstructured.Unstructured) { r.isStale.Store(true) })
 	return r
 }
 
@@ -47,7 +47,7 @@ func (r *Records) Run(ctx context.Context) { r.kind.Run(ctx) }
 func (r *Records) Resolve(name string) ([]dns.RR, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stale.Swap(false) {
+	if r.isStale.Swap(false) {
 		r.table = tableOf(r.kind.List())
 	}
 	return r.table.resolve(name)
@@ -62,9 +62,9 @@ func tableOf(objects []*unstructured.Unstructured) table {
 		if name == "" {
 			continue
 		}
-		name = canonical(name)
+		name = canonicalName(name)
 		t[name] = append(t[name], recordsOf(name, kind, values)...)
-		for above := parent(name); above != "."; above = parent(above) {
+		for above := parentName(name); above != "."; above = parentName(above) {
 			if _, there := t[above]; !there {
 				t[above] = nil
 			}
@@ -79,12 +79,12 @@ func recordsOf(name, kind string, values []string) []dns.RR {
 		switch kind {
 		case "A":
 			if address, err := netip.ParseAddr(value); err == nil && address.Is4() {
-				records = append(records, a(name, address))
+				records = append(records, aRecord(name, address))
 			}
 		case "CNAME":
-			records = append(records, cname(name, value))
+			records = append(records, cnameRecord(name, value))
 		case "TXT":
-			records = append(records, &dns.TXT{Hdr: header(name, dns.TypeTXT), Txt: []string{value}})
+			records = append(records, &dns.TXT{Hdr: recordHeader(name, dns.TypeTXT), Txt: []string{value}})
 		}
 	}
 	return records
@@ -96,7 +96,7 @@ func (t table) resolve(name string) ([]dns.RR, bool) {
 	if records, there := t[name]; there {
 		return records, true
 	}
-	for above := parent(name); ; above = parent(above) {
+	for above := parentName(name); ; above = parentName(above) {
 		if pattern, there := t["*."+above]; there {
 			records := make([]dns.RR, 0, len(pattern))
 			for _, record := range pattern {
@@ -112,7 +112,7 @@ func (t table) resolve(name string) ([]dns.RR, bool) {
 	}
 }
 
-func parent(name string) string {
+func parentName(name string) string {
 	_, rest, _ := strings.Cut(name, ".")
 	if rest == "" {
 		return "."

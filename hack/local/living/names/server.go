@@ -20,9 +20,9 @@ import (
 const (
 	// negativeTTL is the time in seconds that clients may cache a missing name.
 	negativeTTL = 1
-	// longestChain limits the length of a chain of names.
-	longestChain = 8
-	patience     = 5 * time.Second
+	// maxChainLength limits the length of a chain of names.
+	maxChainLength  = 8
+	upstreamTimeout = 5 * time.Second
 )
 
 // Options configure a Server.
@@ -34,12 +34,12 @@ type Options struct {
 	Address netip.AddrPort
 	// Domain is the cluster's domain, cluster.local if empty.
 	Domain string
-	// First are sources with precedence over the names that the cluster declares, but not over its
-	// Services.
-	First []Source
-	// More sources come after the cluster's own, in this order, for example Records of other
-	// clusters. The caller keeps them up to date.
-	More []Source
+	// PriorSources are sources with precedence over the names that the cluster declares, but not
+	// over its Services.
+	PriorSources []Source
+	// LaterSources sources come after the cluster's own, in this order, for example Records of
+	// other clusters. The caller keeps them up to date.
+	LaterSources []Source
 	// Upstream, host:port, resolves names that no source has; if empty, they do not exist.
 	Upstream string
 	// Clock is the real clock if nil.
@@ -51,7 +51,7 @@ type Options struct {
 // Server is a DNS server.
 type Server struct {
 	Options
-	cluster *cluster
+	cluster *clusterSource
 	records *Records
 	sources []Source
 }
@@ -59,7 +59,7 @@ type Server struct {
 // New returns a Server; Run starts it.
 func New(options Options) (*Server, error) {
 	s := &Server{Options: options}
-	s.Domain = canonical(cmp.Or(s.Domain, "cluster.local"))
+	s.Domain = canonicalName(cmp.Or(s.Domain, "cluster.local"))
 	if s.Clock == nil {
 		s.Clock = clock.RealClock{}
 	}
@@ -71,12 +71,12 @@ func New(options Options) (*Server, error) {
 	if s.cluster, err = newCluster(s.Kube, s.Domain); err != nil {
 		return nil, err
 	}
-	s.sources = append([]Source{s.cluster}, s.First...)
+	s.sources = append([]Source{s.cluster}, s.PriorSources...)
 	if s.Dynamic != nil {
 		s.records = NewRecords(s.Dynamic, s.Clock, s.Log)
 		s.sources = append(s.sources, s.records)
 	}
-	s.sources = append(s.sources, s.More...)
+	s.sources = append(s.sources, s.LaterSources...)
 	return s, nil
 }
 
@@ -110,7 +110,7 @@ func (s *Server) Run(ctx context.Context) error {
 		tcp.Close()
 		return nil
 	}
-	handler := dns.HandlerFunc(func(out dns.ResponseWriter, in *dns.Msg) { s.answer(ctx, out, in) })
+	handler := dns.HandlerFunc(func(out dns.ResponseWriter, in *dns.Msg) { s.handle(ctx, out, in) })
 	servers := []*dns.Server{{PacketConn: udp, Handler: handler}, {Listener: tcp, Handler: handler}}
 	started, ended := make(chan struct{}, len(servers)), make(chan error, len(servers))
 	for _, server := range servers {
@@ -139,7 +139,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return trouble
 }
 
-func (s *Server) answer(ctx context.Context, out dns.ResponseWriter, in *dns.Msg) {
+func (s *Server) handle(ctx context.Context, out dns.ResponseWriter, in *dns.Msg) {
 	reply := s.reply(ctx, in)
 	size := dns.MaxMsgSize
 	if _, isUDP := out.RemoteAddr().(*net.UDPAddr); isUDP {
@@ -171,11 +171,11 @@ func (s *Server) reply(ctx context.Context, in *dns.Msg) *dns.Msg {
 		return reply
 	}
 	question := in.Question[0]
-	name := canonical(question.Name)
-	for range longestChain {
+	name := canonicalName(question.Name)
+	for range maxChainLength {
 		records, exists := s.resolve(name)
 		if !exists {
-			return s.foreign(ctx, reply, name, question.Qtype)
+			return s.resolveUpstream(ctx, reply, name, question.Qtype)
 		}
 		reply.Authoritative = true
 		next := ""
@@ -191,11 +191,11 @@ func (s *Server) reply(ctx context.Context, in *dns.Msg) *dns.Msg {
 		}
 		if next == "" {
 			if len(reply.Answer) == 0 || question.Qtype != reply.Answer[len(reply.Answer)-1].Header().Rrtype && question.Qtype != dns.TypeANY {
-				reply.Ns = []dns.RR{s.authority()}
+				reply.Ns = []dns.RR{s.soaRecord()}
 			}
 			// Clients expect the name as in their question.
 			for i, record := range reply.Answer {
-				if record.Header().Name == canonical(question.Name) {
+				if record.Header().Name == canonicalName(question.Name) {
 					reply.Answer[i] = dns.Copy(record)
 					reply.Answer[i].Header().Name = question.Name
 				}
@@ -220,16 +220,16 @@ func (s *Server) resolve(name string) (records []dns.RR, exists bool) {
 	return nil, exists
 }
 
-// foreign completes a reply with a name that no source has.
-func (s *Server) foreign(ctx context.Context, reply *dns.Msg, name string, kind uint16) *dns.Msg {
+// resolveUpstream completes a reply with a name that no source has.
+func (s *Server) resolveUpstream(ctx context.Context, reply *dns.Msg, name string, kind uint16) *dns.Msg {
 	if s.Upstream == "" || dns.IsSubDomain(s.Domain, name) {
-		reply.Authoritative, reply.Rcode, reply.Ns = true, dns.RcodeNameError, []dns.RR{s.authority()}
+		reply.Authoritative, reply.Rcode, reply.Ns = true, dns.RcodeNameError, []dns.RR{s.soaRecord()}
 		return reply
 	}
 	ask := new(dns.Msg).SetQuestion(name, kind)
-	answer, _, err := (&dns.Client{Timeout: patience}).ExchangeContext(ctx, ask, s.Upstream)
+	answer, _, err := (&dns.Client{Timeout: upstreamTimeout}).ExchangeContext(ctx, ask, s.Upstream)
 	if err == nil && answer.Truncated {
-		answer, _, err = (&dns.Client{Net: "tcp", Timeout: patience}).ExchangeContext(ctx, ask, s.Upstream)
+		answer, _, err = (&dns.Client{Net: "tcp", Timeout: upstreamTimeout}).ExchangeContext(ctx, ask, s.Upstream)
 	}
 	if err != nil {
 		s.Log.Debug("The upstream server does not answer", "name", name, "error", err)
@@ -241,9 +241,9 @@ func (s *Server) foreign(ctx context.Context, reply *dns.Msg, name string, kind 
 	return reply
 }
 
-// authority returns the SOA record with the TTL of negative answers.
-func (s *Server) authority() dns.RR {
-	top := header(s.Domain, dns.TypeSOA)
+// soaRecord returns the SOA record with the TTL of negative answers.
+func (s *Server) soaRecord() dns.RR {
+	top := recordHeader(s.Domain, dns.TypeSOA)
 	top.Ttl = negativeTTL
 	return &dns.SOA{Hdr: top, Ns: "ns.dns." + s.Domain, Mbox: "hostmaster." + s.Domain, Serial: 1, Refresh: 7200, Retry: 1800, Expire: 86400, Minttl: negativeTTL}
 }

@@ -75,8 +75,8 @@ func ask(t *testing.T, s *Server, network, name string, kind uint16) *dns.Msg {
 	return answer
 }
 
-// short returns an answer as text: its code and its records.
-func short(m *dns.Msg) string {
+// answerText returns an answer as text: its code and its records.
+func answerText(m *dns.Msg) string {
 	all := []string{dns.RcodeToString[m.Rcode]}
 	for _, r := range m.Answer {
 		fields := strings.Split(r.String(), "\t")
@@ -110,14 +110,14 @@ func clusterObjects() []runtime.Object {
 	}
 }
 
-func TestAnswers(t *testing.T) {
+func TestServerAnswers(t *testing.T) {
 	sibling := NewRecords(records(t, record("api.other.example", "A", "10.9.0.2")), nil, slog.New(slog.DiscardHandler))
-	sibling.stale.Store(false)
+	sibling.isStale.Store(false)
 	sibling.table = tableOf([]*unstructured.Unstructured{record("api.other.example", "A", "10.9.0.2")})
 	ahead := NewRecords(records(t), nil, slog.New(slog.DiscardHandler))
-	ahead.stale.Store(false)
+	ahead.isStale.Store(false)
 	ahead.table = tableOf([]*unstructured.Unstructured{record("server.one.example", "A", "10.9.0.7")})
-	s := start(t, Options{First: []Source{ahead}, More: []Source{sibling}, Dynamic: records(t,
+	s := start(t, Options{PriorSources: []Source{ahead}, LaterSources: []Source{sibling}, Dynamic: records(t,
 		record("api.one.example", "A", "10.9.0.1"),
 		record("server.one.example", "A", "10.9.0.8"),
 		record("www.one.example", "CNAME", "api.one.example"),
@@ -127,7 +127,9 @@ func TestAnswers(t *testing.T) {
 		record("*.ingress.example", "A", "10.9.0.3"),
 		record("own.ingress.example", "TXT", "text"),
 	)}, clusterObjects()...)
-	require.Eventually(t, func() bool { return short(ask(t, s, "udp", "api.one.example.", dns.TypeA)) == "NOERROR, A 10.9.0.1" }, 15*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return answerText(ask(t, s, "udp", "api.one.example.", dns.TypeA)) == "NOERROR, A 10.9.0.1"
+	}, 15*time.Second, 10*time.Millisecond)
 	for _, test := range []struct {
 		name string
 		kind uint16
@@ -173,7 +175,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		for _, network := range []string{"udp", "tcp"} {
 			answer := ask(t, s, network, test.name, test.kind)
-			assert.Equal(t, test.want, short(answer), "%s %s by %s", dns.TypeToString[test.kind], test.name, network)
+			assert.Equal(t, test.want, answerText(answer), "%s %s by %s", dns.TypeToString[test.kind], test.name, network)
 			for _, r := range answer.Answer {
 				assert.EqualValues(t, 5, r.Header().Ttl)
 			}
@@ -188,12 +190,12 @@ func TestAnswers(t *testing.T) {
 	assert.Equal(t, "WEB.ns.svc.cluster.local.", refused.Answer[0].Header().Name, "as the client wrote it")
 }
 
-func TestChanges(t *testing.T) {
+func TestServiceChanges(t *testing.T) {
 	client := records(t)
 	s := start(t, Options{Dynamic: client})
 	answers := func(name, want string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return short(ask(t, s, "udp", name, dns.TypeA)) == want }, 15*time.Second, 10*time.Millisecond, want)
+		require.Eventually(t, func() bool { return answerText(ask(t, s, "udp", name, dns.TypeA)) == want }, 15*time.Second, 10*time.Millisecond, want)
 	}
 	answers("api.one.example.", "NXDOMAIN")
 	one := record("api.one.example", "A", "10.9.0.1")
@@ -223,10 +225,10 @@ func TestUpstream(t *testing.T) {
 	upstream := start(t, Options{Dynamic: records(t, record("github.com", "A", "10.9.9.9"))})
 	require.Eventually(t, func() bool { return len(ask(t, upstream, "udp", "github.com.", dns.TypeA).Answer) == 1 }, 15*time.Second, 10*time.Millisecond)
 	s := start(t, Options{Upstream: upstream.Address.String()})
-	assert.Equal(t, "NOERROR, A 10.9.9.9", short(ask(t, s, "udp", "github.com.", dns.TypeA)))
-	assert.Equal(t, "NXDOMAIN", short(ask(t, s, "udp", "nothing.ns.svc.cluster.local.", dns.TypeA)))
+	assert.Equal(t, "NOERROR, A 10.9.9.9", answerText(ask(t, s, "udp", "github.com.", dns.TypeA)))
+	assert.Equal(t, "NXDOMAIN", answerText(ask(t, s, "udp", "nothing.ns.svc.cluster.local.", dns.TypeA)))
 	dead := start(t, Options{Upstream: freeAddress(t).String()})
-	assert.Equal(t, "SERVFAIL", short(ask(t, dead, "tcp", "github.com.", dns.TypeA)))
+	assert.Equal(t, "SERVFAIL", answerText(ask(t, dead, "tcp", "github.com.", dns.TypeA)))
 }
 
 func TestBusyAddress(t *testing.T) {
@@ -238,9 +240,9 @@ func TestBusyAddress(t *testing.T) {
 	assert.ErrorContains(t, s.Run(t.Context()), "address already in use")
 }
 
-func TestParents(t *testing.T) {
+func TestParentName(t *testing.T) {
 	var all []string
-	for name := "a.b.c."; name != "."; name = parent(name) {
+	for name := "a.b.c."; name != "."; name = parentName(name) {
 		all = append(all, name)
 	}
 	assert.True(t, slices.Equal([]string{"a.b.c.", "b.c.", "c."}, all))

@@ -17,16 +17,16 @@ type Source interface {
 // ttl is short: Pods come and go.
 const ttl = 5
 
-func header(name string, kind uint16) dns.RR_Header {
+func recordHeader(name string, kind uint16) dns.RR_Header {
 	return dns.RR_Header{Name: name, Rrtype: kind, Class: dns.ClassINET, Ttl: ttl}
 }
 
-func a(name string, address netip.Addr) dns.RR {
-	return &dns.A{Hdr: header(name, dns.TypeA), A: address.AsSlice()}
+func aRecord(name string, address netip.Addr) dns.RR {
+	return &dns.A{Hdr: recordHeader(name, dns.TypeA), A: address.AsSlice()}
 }
 
-func cname(name, target string) dns.RR {
-	return &dns.CNAME{Hdr: header(name, dns.TypeCNAME), Target: canonical(target)}
+func cnameRecord(name, target string) dns.RR {
+	return &dns.CNAME{Hdr: recordHeader(name, dns.TypeCNAME), Target: canonicalName(target)}
 }
 
-func canonical(name string) string { return strings.ToLower(dns.Fqdn(name)) }
+func canonicalName(name string) string { return strings.ToLower(dns.Fqdn(name)) }

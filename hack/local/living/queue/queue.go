@@ -14,25 +14,25 @@ import (
 
 // The delay of retries starts short and is limited: all servers are on this machine.
 const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = 10 * time.Second
+	minRetryDelay = 50 * time.Millisecond
+	maxRetryDelay = 10 * time.Second
 )
 
-// Do reconciles the object of a key. It is called again after the duration that it returns, unless
-// zero, and after an error.
-type Do func(ctx context.Context, key string) (again time.Duration, err error)
+// Reconcile reconciles the object of a key. It is called again after the duration that it returns,
+// unless zero, and after an error.
+type Reconcile func(ctx context.Context, key string) (again time.Duration, err error)
 
 // Queue holds the keys to process.
 type Queue struct {
-	do    Do
-	log   *slog.Logger
-	queue workqueue.TypedRateLimitingInterface[string]
+	reconcile Reconcile
+	log       *slog.Logger
+	queue     workqueue.TypedRateLimitingInterface[string]
 }
 
 // New returns a Queue; Run processes it.
-func New(clock clock.WithTicker, log *slog.Logger, do Do) *Queue {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)
-	return &Queue{do: do, log: log, queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+func New(clock clock.WithTicker, log *slog.Logger, do Reconcile) *Queue {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](minRetryDelay, maxRetryDelay)
+	return &Queue{reconcile: do, log: log, queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 		workqueue.TypedRateLimitingQueueConfig[string]{Clock: clock})}
 }
 
@@ -47,10 +47,10 @@ func (q *Queue) AddObject(object any) {
 }
 
 // Handler returns an event handler that adds the object of every event.
-func (q *Queue) Handler() cache.ResourceEventHandler { return Each(q.AddObject) }
+func (q *Queue) Handler() cache.ResourceEventHandler { return ObjectHandler(q.AddObject) }
 
-// Each returns an event handler that calls do with an event's object, current or last.
-func Each(do func(object any)) cache.ResourceEventHandler {
+// ObjectHandler returns an event handler that calls do with an event's object, current or last.
+func ObjectHandler(do func(object any)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    do,
 		UpdateFunc: func(_, now any) { do(now) },
@@ -73,13 +73,13 @@ func (q *Queue) Run(ctx context.Context) {
 		if end {
 			return
 		}
-		q.work(ctx, key)
+		q.process(ctx, key)
 	}
 }
 
-func (q *Queue) work(ctx context.Context, key string) {
+func (q *Queue) process(ctx context.Context, key string) {
 	defer q.queue.Done(key)
-	again, err := q.once(ctx, key)
+	again, err := q.reconcileSafely(ctx, key)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -96,12 +96,12 @@ func (q *Queue) work(ctx context.Context, key string) {
 	}
 }
 
-// once converts a panic to an error: a malformed object must not stop the controllers.
-func (q *Queue) once(ctx context.Context, key string) (again time.Duration, err error) {
+// reconcileSafely converts a panic to an error: a malformed object must not stop the controllers.
+func (q *Queue) reconcileSafely(ctx context.Context, key string) (again time.Duration, err error) {
 	defer func() {
 		if trouble := recover(); trouble != nil {
 			err = fmt.Errorf("panic: %v", trouble)
 		}
 	}()
-	return q.do(ctx, key)
+	return q.reconcile(ctx, key)
 }

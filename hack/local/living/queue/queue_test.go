@@ -16,7 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-func start(t *testing.T, clock clock.WithTicker, do Do) *Queue {
+func start(t *testing.T, clock clock.WithTicker, do Reconcile) *Queue {
 	t.Helper()
 	q := New(clock, slog.New(slog.DiscardHandler), do)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -33,7 +33,7 @@ func start(t *testing.T, clock clock.WithTicker, do Do) *Queue {
 	return q
 }
 
-func next(t *testing.T, calls <-chan string) string {
+func receiveCall(t *testing.T, calls <-chan string) string {
 	t.Helper()
 	select {
 	case key := <-calls:
@@ -44,7 +44,7 @@ func next(t *testing.T, calls <-chan string) string {
 	}
 }
 
-func TestFailuresAreTriedAgain(t *testing.T) {
+func TestFailuresAreRetried(t *testing.T) {
 	calls, n := make(chan string, 10), 0
 	q := start(t, clock.RealClock{}, func(_ context.Context, key string) (time.Duration, error) {
 		n++
@@ -59,13 +59,13 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 	})
 	q.Add("a")
 	for range 3 {
-		assert.Equal(t, "a", next(t, calls))
+		assert.Equal(t, "a", receiveCall(t, calls))
 	}
 	q.Add("b")
-	assert.Equal(t, "b", next(t, calls), "after a panic the others go on")
+	assert.Equal(t, "b", receiveCall(t, calls), "after a panic the others go on")
 }
 
-func TestAgainLater(t *testing.T) {
+func TestRequeueAfter(t *testing.T) {
 	fake := clocktesting.NewFakeClock(time.Now())
 	calls := make(chan string, 10)
 	q := start(t, fake, func(_ context.Context, key string) (time.Duration, error) {
@@ -73,14 +73,14 @@ func TestAgainLater(t *testing.T) {
 		return time.Minute, nil
 	})
 	q.Add("a")
-	next(t, calls)
+	receiveCall(t, calls)
 	require.Eventually(t, func() bool {
 		fake.Step(20 * time.Second)
 		return len(calls) > 0
 	}, 10*time.Second, time.Millisecond)
 }
 
-func TestHandlerAddsWhatIsGone(t *testing.T) {
+func TestHandlerAddsDeletedObjects(t *testing.T) {
 	calls := make(chan string, 10)
 	q := start(t, clock.RealClock{}, func(_ context.Context, key string) (time.Duration, error) {
 		calls <- key
@@ -88,9 +88,9 @@ func TestHandlerAddsWhatIsGone(t *testing.T) {
 	})
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}}
 	q.Handler().OnAdd(pod, true)
-	assert.Equal(t, "ns/pod", next(t, calls))
+	assert.Equal(t, "ns/pod", receiveCall(t, calls))
 	q.Handler().OnUpdate(pod, pod)
-	assert.Equal(t, "ns/pod", next(t, calls))
+	assert.Equal(t, "ns/pod", receiveCall(t, calls))
 	q.Handler().OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/pod", Obj: pod})
-	assert.Equal(t, "ns/pod", next(t, calls))
+	assert.Equal(t, "ns/pod", receiveCall(t, calls))
 }

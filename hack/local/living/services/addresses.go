@@ -17,38 +17,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// fail is an annotation of a Service that prevents an address.
-const fail = "local.pergola.dev/fail"
+// failAnnotation is an annotation of a Service that prevents an address.
+const failAnnotation = "local.pergola.dev/fail"
 
 var errFull = errors.New("all addresses for load balancers are in use")
 
-// pool has the owners of addresses.
-type pool struct {
+// addressPool has the owners of addresses.
+type addressPool struct {
 	prefix netip.Prefix
 
 	mu    sync.Mutex
 	owner map[netip.Addr]string
 }
 
-// remember records the address of an existing Service.
-func (p *pool) remember(object any) {
+// recordAddress records the address of an existing Service.
+func (p *addressPool) recordAddress(object any) {
 	service, ok := object.(*corev1.Service)
 	if !ok || service.Spec.Type != corev1.ServiceTypeLoadBalancer || len(service.Status.LoadBalancer.Ingress) != 1 {
 		return
 	}
 	if has, err := netip.ParseAddr(service.Status.LoadBalancer.Ingress[0].IP); err == nil {
-		p.take(has, service.Namespace+"/"+service.Name)
+		p.claim(has, service.Namespace+"/"+service.Name)
 	}
 }
 
-// take allocates a given address to a Service if it is free.
-func (p *pool) take(wish netip.Addr, key string) bool {
+// claim allocates a given address to a Service if it is free.
+func (p *addressPool) claim(wish netip.Addr, key string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.takeLocked(wish, key)
+	return p.claimLocked(wish, key)
 }
 
-func (p *pool) takeLocked(wish netip.Addr, key string) bool {
+func (p *addressPool) claimLocked(wish netip.Addr, key string) bool {
 	if !p.prefix.Contains(wish) {
 		return false
 	}
@@ -62,9 +62,9 @@ func (p *pool) takeLocked(wish netip.Addr, key string) bool {
 	return true
 }
 
-// any returns the address of a Service, or a free one. The search starts at a hash of the name, so
-// that a Service that is created again usually gets its old address.
-func (p *pool) any(key string) (netip.Addr, error) {
+// allocate returns the address of a Service, or a free one. The search starts at a hash of the
+// name, so that a Service that is created again usually gets its old address.
+func (p *addressPool) allocate(key string) (netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for has, owner := range p.owner {
@@ -81,21 +81,21 @@ func (p *pool) any(key string) (netip.Addr, error) {
 	}
 	start := hash.Sum32() % size
 	for i := range size {
-		if candidate := plus(p.prefix.Addr(), (start+i)%size+1); p.takeLocked(candidate, key) {
+		if candidate := addToAddress(p.prefix.Addr(), (start+i)%size+1); p.claimLocked(candidate, key) {
 			return candidate, nil
 		}
 	}
 	return netip.Addr{}, errFull
 }
 
-func plus(base netip.Addr, n uint32) netip.Addr {
+func addToAddress(base netip.Addr, n uint32) netip.Addr {
 	b := base.As4()
 	sum := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3]) + n
 	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
 }
 
-// release frees the addresses of a Service except one.
-func (p *pool) release(key string, but netip.Addr) {
+// releaseAddresses frees the addresses of a Service except one.
+func (p *addressPool) releaseAddresses(key string, but netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for has, owner := range p.owner {
@@ -105,30 +105,30 @@ func (p *pool) release(key string, but netip.Addr) {
 	}
 }
 
-// assign allocates an address to a Service of type LoadBalancer.
-func (c *Controller) assign(ctx context.Context, key string) (time.Duration, error) {
+// assignAddress allocates an address to a Service of type LoadBalancer.
+func (c *Controller) assignAddress(ctx context.Context, key string) (time.Duration, error) {
 	service := c.service(key)
-	if service == nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || !c.ours(service) {
-		c.pool.release(key, netip.Addr{})
+	if service == nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || !c.isManaged(service) {
+		c.pool.releaseAddresses(key, netip.Addr{})
 		return 0, nil
 	}
-	if _, failing := service.Annotations[fail]; failing || service.DeletionTimestamp != nil {
+	if _, failing := service.Annotations[failAnnotation]; failing || service.DeletionTimestamp != nil {
 		return 0, nil
 	}
 	ingress := service.Status.LoadBalancer.Ingress
 	if len(ingress) == 1 {
-		if has, err := netip.ParseAddr(ingress[0].IP); err == nil && c.pool.take(has, key) {
-			c.pool.release(key, has)
+		if has, err := netip.ParseAddr(ingress[0].IP); err == nil && c.pool.claim(has, key) {
+			c.pool.releaseAddresses(key, has)
 			return 0, nil
 		}
 	}
 	given, err := netip.ParseAddr(service.Spec.LoadBalancerIP)
-	if err != nil || !c.pool.take(given, key) {
-		if given, err = c.pool.any(key); err != nil {
+	if err != nil || !c.pool.claim(given, key) {
+		if given, err = c.pool.allocate(key); err != nil {
 			return 0, err
 		}
 	}
-	c.pool.release(key, given)
+	c.pool.releaseAddresses(key, given)
 	body, err := json.Marshal(map[string]any{"status": map[string]any{"loadBalancer": corev1.LoadBalancerStatus{
 		Ingress: []corev1.LoadBalancerIngress{{IP: given.String(), IPMode: new(corev1.LoadBalancerIPModeVIP)}},
 	}}})
@@ -142,7 +142,7 @@ func (c *Controller) assign(ctx context.Context, key string) (time.Duration, err
 	return 0, nil
 }
 
-func (c *Controller) ours(service *corev1.Service) bool {
+func (c *Controller) isManaged(service *corev1.Service) bool {
 	class := service.Spec.LoadBalancerClass
 	return class == nil || slices.Contains(c.LoadBalancerClasses, *class)
 }

@@ -13,11 +13,11 @@ import (
 type balancer struct {
 	clock clock.PassiveClock
 
-	mu        sync.Mutex
-	endpoints []netip.AddrPort
-	next      int
-	sticky    time.Duration // how long a client stays with its endpoint; 0 disables it
-	clients   map[netip.Addr]client
+	mu              sync.Mutex
+	endpoints       []netip.AddrPort
+	next            int
+	affinityTimeout time.Duration // how long a client stays with its endpoint; 0 disables it
+	clients         map[netip.Addr]client
 }
 
 type client struct {
@@ -25,20 +25,20 @@ type client struct {
 	last     time.Time
 }
 
-// manyClients is the number of clients above which expired clients are removed.
-const manyClients = 1000
+// clientCleanupThreshold is the number of clients above which expired clients are removed.
+const clientCleanupThreshold = 1000
 
 func (b *balancer) set(endpoints []netip.AddrPort, sticky time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.endpoints, b.sticky = endpoints, sticky
+	b.endpoints, b.affinityTimeout = endpoints, sticky
 	if sticky == 0 {
 		b.clients = nil
 	}
 }
 
-// order returns the endpoints in the order to try.
-func (b *balancer) order(from netip.Addr) []netip.AddrPort {
+// candidates returns the endpoints in the order to try.
+func (b *balancer) candidates(from netip.Addr) []netip.AddrPort {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := len(b.endpoints)
@@ -46,7 +46,7 @@ func (b *balancer) order(from netip.Addr) []netip.AddrPort {
 		return nil
 	}
 	first := b.next % n
-	if known, ok := b.clients[from]; ok && b.sticky > 0 && b.clock.Since(known.last) < b.sticky {
+	if known, ok := b.clients[from]; ok && b.affinityTimeout > 0 && b.clock.Since(known.last) < b.affinityTimeout {
 		if at := slices.Index(b.endpoints, known.endpoint); at >= 0 {
 			return slices.Concat(b.endpoints[at:], b.endpoints[:at])
 		}
@@ -55,20 +55,20 @@ func (b *balancer) order(from netip.Addr) []netip.AddrPort {
 	return slices.Concat(b.endpoints[first:], b.endpoints[:first])
 }
 
-// used records the endpoint of a client.
-func (b *balancer) used(from netip.Addr, endpoint netip.AddrPort) {
+// recordEndpoint records the endpoint of a client.
+func (b *balancer) recordEndpoint(from netip.Addr, endpoint netip.AddrPort) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.sticky == 0 {
+	if b.affinityTimeout == 0 {
 		return
 	}
 	if b.clients == nil {
 		b.clients = map[netip.Addr]client{}
 	}
 	now := b.clock.Now()
-	if _, known := b.clients[from]; !known && len(b.clients) >= manyClients {
+	if _, known := b.clients[from]; !known && len(b.clients) >= clientCleanupThreshold {
 		for address, c := range b.clients {
-			if now.Sub(c.last) >= b.sticky {
+			if now.Sub(c.last) >= b.affinityTimeout {
 				delete(b.clients, address)
 			}
 		}

@@ -44,13 +44,13 @@ type Controller struct {
 	factory         informers.SharedInformerFactory
 	services        cache.SharedIndexInformer
 	slices          cache.SharedIndexInformer
-	gateways        *kinds.Kind
-	virtualServices *kinds.Kind
+	gateways        *kinds.Watcher
+	virtualServices *kinds.Watcher
 	forwarding      *queue.Queue
 	addresses       *queue.Queue
-	pool            pool
+	pool            addressPool
 
-	open connections
+	openConnections connections
 
 	mu        sync.Mutex
 	listeners map[address]*listener
@@ -69,13 +69,13 @@ func New(options Options) (*Controller, error) {
 		c.Log = slog.Default()
 	}
 	c.Log = c.Log.With("controller", "services")
-	c.forwarding, c.addresses = queue.New(c.Clock, c.Log, c.forward), queue.New(c.Clock, c.Log, c.assign)
+	c.forwarding, c.addresses = queue.New(c.Clock, c.Log, c.syncListeners), queue.New(c.Clock, c.Log, c.assignAddress)
 	c.pool.prefix = c.LoadBalancers.Masked()
 	c.factory = informers.NewSharedInformerFactory(c.Kube, 0)
 	c.services = c.factory.Core().V1().Services().Informer()
 	c.slices = c.factory.Discovery().V1().EndpointSlices().Informer()
 	if err := c.slices.AddIndexers(cache.Indexers{byService: func(object any) ([]string, error) {
-		if key := serviceOf(object); key != "" {
+		if key := serviceKey(object); key != "" {
 			return []string{key}, nil
 		}
 		return nil, nil
@@ -83,14 +83,14 @@ func New(options Options) (*Controller, error) {
 		return nil, fmt.Errorf("indexing EndpointSlices: %w", err)
 	}
 	if c.Dynamic != nil {
-		all := func(*unstructured.Unstructured) { c.each(c.forwarding.AddObject) }
+		all := func(*unstructured.Unstructured) { c.forEachService(c.forwarding.AddObject) }
 		c.gateways = kinds.New(c.Dynamic, gatewayResource, c.Clock, c.Log, all)
 		c.virtualServices = kinds.New(c.Dynamic, virtualServiceResource, c.Clock, c.Log, all)
 	}
 	return c, nil
 }
 
-func serviceOf(object any) string {
+func serviceKey(object any) string {
 	slice, ok := object.(*discoveryv1.EndpointSlice)
 	if !ok || slice.Labels[discoveryv1.LabelServiceName] == "" {
 		return ""
@@ -101,12 +101,12 @@ func serviceOf(object any) string {
 // Run listens and forwards until the context ends, and then closes everything.
 func (c *Controller) Run(ctx context.Context) error {
 	for informer, handler := range map[cache.SharedIndexInformer]cache.ResourceEventHandler{
-		c.services: queue.Each(func(object any) {
+		c.services: queue.ObjectHandler(func(object any) {
 			c.forwarding.AddObject(object)
 			c.addresses.AddObject(object)
 		}),
-		c.slices: queue.Each(func(object any) {
-			if key := serviceOf(object); key != "" {
+		c.slices: queue.ObjectHandler(func(object any) {
+			if key := serviceKey(object); key != "" {
 				c.forwarding.Add(key)
 			}
 		}),
@@ -126,7 +126,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() { c.virtualServices.Run(ctx) })
 	}
 	if c.LoadBalancers.IsValid() {
-		c.each(c.pool.remember)
+		c.forEachService(c.pool.recordAddress)
 		group.Go(func() { c.addresses.Run(ctx) })
 	}
 	c.forwarding.Run(ctx)
@@ -137,11 +137,11 @@ func (c *Controller) Run(ctx context.Context) error {
 		delete(c.listeners, at)
 	}
 	c.mu.Unlock()
-	c.open.end()
+	c.openConnections.closeAll()
 	return nil
 }
 
-func (c *Controller) each(do func(service any)) {
+func (c *Controller) forEachService(do func(service any)) {
 	for _, object := range c.services.GetStore().List() {
 		do(object)
 	}
@@ -169,5 +169,5 @@ func (c *Controller) endpoints(service *corev1.Service, port corev1.ServicePort)
 			all = append(all, slice)
 		}
 	}
-	return endpointsOf(all, port)
+	return selectEndpoints(all, port)
 }

@@ -31,30 +31,30 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// world is a running controller with a fake API server and real loopback addresses.
-type world struct {
-	t    *testing.T
-	kube kubernetes.Interface
-	c    *Controller
-	stop func()
+// testServices is a running controller with a fake API server and real loopback addresses.
+type testServices struct {
+	t          *testing.T
+	kube       kubernetes.Interface
+	controller *Controller
+	stop       func()
 }
 
 // The last network that a test uses: each run has its own addresses, so it need not wait.
 var (
-	lastNet   = byte(time.Now().UnixNano())
-	lastNetMu sync.Mutex
+	lastTestNetwork   = byte(time.Now().UnixNano())
+	lastTestNetworkMu sync.Mutex
 )
 
-func freshNet() string {
-	lastNetMu.Lock()
-	defer lastNetMu.Unlock()
-	lastNet++
-	return fmt.Sprintf("127.%d.%d.", 100+lastNet%100, time.Now().UnixNano()/1000%250)
+func newTestNetwork() string {
+	lastTestNetworkMu.Lock()
+	defer lastTestNetworkMu.Unlock()
+	lastTestNetwork++
+	return fmt.Sprintf("127.%d.%d.", 100+lastTestNetwork%100, time.Now().UnixNano()/1000%250)
 }
 
-func newWorld(t *testing.T, options Options, istio ...*unstructured.Unstructured) *world {
+func newWorld(t *testing.T, options Options, istio ...*unstructured.Unstructured) *testServices {
 	t.Helper()
-	w := &world{t: t, kube: fake.NewClientset()}
+	w := &testServices{t: t, kube: fake.NewClientset()}
 	options.Kube, options.Log = w.kube, slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	options.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(kruntime.NewScheme(),
 		map[schema.GroupVersionResource]string{gatewayResource: "GatewayList", virtualServiceResource: "VirtualServiceList"})
@@ -65,7 +65,7 @@ func newWorld(t *testing.T, options Options, istio ...*unstructured.Unstructured
 	}
 	c, err := New(options)
 	require.NoError(t, err)
-	w.c = c
+	w.controller = c
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { assert.NoError(t, c.Run(ctx)); close(ended) }()
@@ -81,7 +81,7 @@ func service(name, ip string, ports ...corev1.ServicePort) *corev1.Service {
 	}
 }
 
-func tcp(name string, port int32) corev1.ServicePort {
+func tcpPort(name string, port int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: port, Protocol: corev1.ProtocolTCP}
 }
 
@@ -100,7 +100,7 @@ func slice(service string, ports map[string]int, addresses ...string) *discovery
 	return s
 }
 
-func (w *world) apply(objects ...any) {
+func (w *testServices) apply(objects ...any) {
 	w.t.Helper()
 	for _, object := range objects {
 		var err error
@@ -118,8 +118,8 @@ func (w *world) apply(objects ...any) {
 	}
 }
 
-// echo answers with its name and its input, once the client has closed its half.
-func echo(t *testing.T, at, name string) (port int) {
+// startEcho answers with its name and its input, once the client has closed its half.
+func startEcho(t *testing.T, at, name string) (port int) {
 	t.Helper()
 	listener, err := net.Listen("tcp4", at+":0")
 	require.NoError(t, err)
@@ -140,8 +140,8 @@ func echo(t *testing.T, at, name string) (port int) {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// say sends a text, closes the sending half and returns the answer.
-func say(at, text string) (string, error) {
+// exchangeText sends a text, closes the sending half and returns the answer.
+func exchangeText(at, text string) (string, error) {
 	conn, err := net.DialTimeout("tcp4", at, 5*time.Second)
 	if err != nil {
 		return "", err
@@ -158,35 +158,35 @@ func say(at, text string) (string, error) {
 	return string(answer), err
 }
 
-func (w *world) awaitAnswer(at, want string) {
+func (w *testServices) awaitAnswer(at, want string) {
 	w.t.Helper()
 	var last string
 	require.Eventually(w.t, func() bool {
-		answer, err := say(at, "hi")
+		answer, err := exchangeText(at, "hi")
 		last = fmt.Sprint(answer, err)
 		return err == nil && answer == want
 	}, 15*time.Second, 10*time.Millisecond, "%s: want %s", at, want)
 	_ = last
 }
 
-func (w *world) awaitRefused(at string) {
+func (w *testServices) awaitRefused(at string) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
-		_, err := say(at, "")
+		_, err := exchangeText(at, "")
 		return errors.Is(err, syscall.ECONNREFUSED)
 	}, 15*time.Second, 10*time.Millisecond, at)
 }
 
 func TestForwardsToReadyEndpoints(t *testing.T) {
-	w, ip := newWorld(t, Options{}), freshNet()
-	one, other := echo(t, ip+"1", "one"), echo(t, ip+"2", "other")
-	s := service("web", ip+"10", tcp("http", 8080), tcp("alt", 8081))
+	w, ip := newWorld(t, Options{}), newTestNetwork()
+	one, other := startEcho(t, ip+"1", "one"), startEcho(t, ip+"2", "other")
+	s := service("web", ip+"10", tcpPort("http", 8080), tcpPort("alt", 8081))
 	s.Spec.ExternalIPs = []string{ip + "11"}
 	w.apply(s, slice("web", map[string]int{"http": one, "alt": other}, ip+"1"))
 	// Each port name has its own number.
 	w.awaitAnswer(ip+"10:8080", "one:hi")
 	w.awaitAnswer(ip+"11:8080", "one:hi")
-	behind, ok := w.c.Behind(netip.MustParseAddrPort(ip+"10:8080"), "")
+	behind, ok := w.controller.ServiceBehind(netip.MustParseAddrPort(ip+"10:8080"), "")
 	assert.Equal(t, "ns/web", behind)
 	assert.True(t, ok)
 
@@ -196,50 +196,50 @@ func TestForwardsToReadyEndpoints(t *testing.T) {
 	w.awaitAnswer(ip+"10:8080", "one:hi")
 	require.NoError(t, w.kube.CoreV1().Services("ns").Delete(t.Context(), "web", metav1.DeleteOptions{}))
 	w.awaitRefused(ip + "10:8080")
-	_, ok = w.c.Behind(netip.MustParseAddrPort(ip+"10:8080"), "")
+	_, ok = w.controller.ServiceBehind(netip.MustParseAddrPort(ip+"10:8080"), "")
 	assert.False(t, ok)
 }
 
-func TestDeadEndpointsArePassedOver(t *testing.T) {
-	w, ip := newWorld(t, Options{}), freshNet()
-	port := echo(t, ip+"2", "alive")
-	w.apply(service("web", ip+"10", tcp("", 8080)), slice("web", map[string]int{"": port}, ip+"1", ip+"2", "239.1.2.3"))
+func TestDeadEndpointsAreSkipped(t *testing.T) {
+	w, ip := newWorld(t, Options{}), newTestNetwork()
+	port := startEcho(t, ip+"2", "alive")
+	w.apply(service("web", ip+"10", tcpPort("", 8080)), slice("web", map[string]int{"": port}, ip+"1", ip+"2", "239.1.2.3"))
 	w.awaitAnswer(ip+"10:8080", "alive:hi")
 	for range 10 {
-		answer, err := say(ip+"10:8080", "x")
+		answer, err := exchangeText(ip+"10:8080", "x")
 		require.NoError(t, err)
 		assert.Equal(t, "alive:x", answer)
 	}
 	w.apply(slice("web", map[string]int{"": port}, "239.1.2.3"))
 	require.Eventually(t, func() bool {
-		_, err := say(ip+"10:8080", "")
+		_, err := exchangeText(ip+"10:8080", "")
 		return errors.Is(err, syscall.ECONNRESET)
 	}, 15*time.Second, 10*time.Millisecond, "Pods that are only played end a connection at once")
 }
 
 func TestKubernetesServiceGoesToTheAPIServer(t *testing.T) {
-	ip := freshNet()
-	port := echo(t, ip+"1", "api")
+	ip := newTestNetwork()
+	port := startEcho(t, ip+"1", "api")
 	w := newWorld(t, Options{KubernetesEndpoint: netip.MustParseAddrPort(fmt.Sprintf("%s1:%d", ip, port))})
-	s := service("kubernetes", ip+"10", tcp("https", 8443))
+	s := service("kubernetes", ip+"10", tcpPort("https", 8443))
 	s.Namespace = "default"
 	w.apply(s)
 	w.awaitAnswer(ip+"10:8443", "api:hi")
 }
 
-func TestBusyAddressIsTriedAgain(t *testing.T) {
-	w, ip := newWorld(t, Options{}), freshNet()
-	port := echo(t, ip+"1", "web")
+func TestBusyAddressIsRetried(t *testing.T) {
+	w, ip := newWorld(t, Options{}), newTestNetwork()
+	port := startEcho(t, ip+"1", "web")
 	stranger, err := net.Listen("tcp4", ip+"10:8080")
 	require.NoError(t, err)
-	w.apply(service("web", ip+"10", tcp("", 8080), tcp("other", 8081)), slice("web", map[string]int{"": port, "other": port}, ip+"1"))
+	w.apply(service("web", ip+"10", tcpPort("", 8080), tcpPort("other", 8081)), slice("web", map[string]int{"": port, "other": port}, ip+"1"))
 	w.awaitAnswer(ip+"10:8081", "web:hi")
 	stranger.Close()
 	w.awaitAnswer(ip+"10:8080", "web:hi")
 }
 
 func TestUDP(t *testing.T) {
-	w, ip := newWorld(t, Options{}), freshNet()
+	w, ip := newWorld(t, Options{}), newTestNetwork()
 	server, err := net.ListenPacket("udp4", ip+"1:0")
 	require.NoError(t, err)
 	defer server.Close()
@@ -268,13 +268,13 @@ func TestUDP(t *testing.T) {
 	}, 15*time.Second, 10*time.Millisecond)
 }
 
-func TestNothingIsLeft(t *testing.T) {
+func TestRunLeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
-	w, ip := newWorld(t, Options{}), freshNet()
+	w, ip := newWorld(t, Options{}), newTestNetwork()
 	listener, err := net.Listen("tcp4", ip+"1:0")
 	require.NoError(t, err)
 	port := listener.Addr().(*net.TCPAddr).Port
-	w.apply(service("web", ip+"10", tcp("", 8080)), slice("web", map[string]int{"": port}, ip+"1"))
+	w.apply(service("web", ip+"10", tcpPort("", 8080)), slice("web", map[string]int{"": port}, ip+"1"))
 	var conn net.Conn
 	require.Eventually(t, func() bool {
 		conn, err = net.Dial("tcp4", ip+"10:8080")
@@ -295,7 +295,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 // TestGateway has two TLS servers behind the Service of a played ingress gateway.
 func TestGateway(t *testing.T) {
-	ip := freshNet()
+	ip := newTestNetwork()
 	object := func(kind, name string, spec map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "networking.istio.io/v1", "kind": kind, "metadata": map[string]any{"namespace": "ns", "name": name}, "spec": spec,
@@ -313,7 +313,7 @@ func TestGateway(t *testing.T) {
 		}}}),
 		object("VirtualService", "one", map[string]any{"hosts": []any{"api.one.example"}, "gateways": []any{"apiserver"}, "tls": []any{tlsRoute("api.one.example", "one.ns.svc.cluster.local")}}),
 		object("VirtualService", "other", map[string]any{"hosts": []any{"*.example"}, "gateways": []any{"ns/apiserver"}, "tls": []any{tlsRoute("*.example", "other")}}))
-	gateway := service("gateway", ip+"10", tcp("tcp", 8443))
+	gateway := service("gateway", ip+"10", tcpPort("tcp", 8443))
 	gateway.Spec.Type, gateway.Spec.Selector = corev1.ServiceTypeLoadBalancer, map[string]string{"app": "gateway", "role": "garden"}
 	w.apply(gateway, slice("gateway", map[string]int{"tcp": 9443}, "239.1.2.3"))
 	for i, name := range []string{"one", "other"} {
@@ -330,7 +330,7 @@ func TestGateway(t *testing.T) {
 		host, port, _ := strings.Cut(listener.Addr().String(), ":")
 		var number int
 		_, _ = fmt.Sscan(port, &number)
-		w.apply(service(name, fmt.Sprintf("%s2%d", ip, i), tcp("", 8443)), slice(name, map[string]int{"": number}, host))
+		w.apply(service(name, fmt.Sprintf("%s2%d", ip, i), tcpPort("", 8443)), slice(name, map[string]int{"": number}, host))
 	}
 	var balanced string
 	require.Eventually(t, func() bool {
@@ -359,9 +359,9 @@ func TestGateway(t *testing.T) {
 	}
 	_, err := get("api.foreign.org")
 	assert.Error(t, err)
-	behind, ok := w.c.Behind(netip.MustParseAddrPort(balanced+":8443"), "api.one.example")
+	behind, ok := w.controller.ServiceBehind(netip.MustParseAddrPort(balanced+":8443"), "api.one.example")
 	assert.Equal(t, "ns/one", behind)
 	assert.True(t, ok)
-	_, err = say(balanced+":8443", "GET / HTTP/1.0\r\n\r\n")
+	_, err = exchangeText(balanced+":8443", "GET / HTTP/1.0\r\n\r\n")
 	assert.Error(t, err, "without TLS there is no name")
 }

@@ -11,17 +11,17 @@ import (
 // playedRange has the addresses of played Pods. It is multicast: connecting fails at once.
 var playedRange = netip.MustParsePrefix("239.0.0.0/8")
 
-func played(endpoint netip.AddrPort) bool { return playedRange.Contains(endpoint.Addr()) }
+func isPlayed(endpoint netip.AddrPort) bool { return playedRange.Contains(endpoint.Addr()) }
 
-// endpointsOf returns the endpoints of a Service's port: ready, or else terminating endpoints that
-// still serve. If some of them run for real, it omits the played endpoints.
-func endpointsOf(all []*discoveryv1.EndpointSlice, port corev1.ServicePort) []netip.AddrPort {
+// selectEndpoints returns the endpoints of a Service's port: ready, or else terminating endpoints
+// that still serve. If some of them run for real, it omits the played endpoints.
+func selectEndpoints(all []*discoveryv1.EndpointSlice, port corev1.ServicePort) []netip.AddrPort {
 	var ready, ending []netip.AddrPort
 	for _, slice := range all {
 		if slice.AddressType != discoveryv1.AddressTypeIPv4 {
 			continue
 		}
-		number, ok := portIn(slice, port)
+		number, ok := slicePort(slice, port)
 		if !ok {
 			continue
 		}
@@ -33,9 +33,9 @@ func endpointsOf(all []*discoveryv1.EndpointSlice, port corev1.ServicePort) []ne
 				}
 				c := endpoint.Conditions
 				switch {
-				case is(c.Ready, true):
+				case boolOr(c.Ready, true):
 					ready = append(ready, netip.AddrPortFrom(address, number))
-				case is(c.Serving, false) && is(c.Terminating, false):
+				case boolOr(c.Serving, false) && boolOr(c.Terminating, false):
 					ending = append(ending, netip.AddrPortFrom(address, number))
 				}
 			}
@@ -46,21 +46,21 @@ func endpointsOf(all []*discoveryv1.EndpointSlice, port corev1.ServicePort) []ne
 	}
 	slices.SortFunc(ready, netip.AddrPort.Compare)
 	ready = slices.Compact(ready)
-	if real := slices.DeleteFunc(slices.Clone(ready), played); len(real) > 0 {
+	if real := slices.DeleteFunc(slices.Clone(ready), isPlayed); len(real) > 0 {
 		return real
 	}
 	return ready
 }
 
-func is(condition *bool, unsaid bool) bool {
+func boolOr(condition *bool, unsaid bool) bool {
 	if condition == nil {
 		return unsaid
 	}
 	return *condition
 }
 
-// portIn returns the number of a Service's port; slices identify ports by their names.
-func portIn(slice *discoveryv1.EndpointSlice, port corev1.ServicePort) (uint16, bool) {
+// slicePort returns the number of a Service's port; slices identify ports by their names.
+func slicePort(slice *discoveryv1.EndpointSlice, port corev1.ServicePort) (uint16, bool) {
 	for _, p := range slice.Ports {
 		name, protocol := "", corev1.ProtocolTCP
 		if p.Name != nil {

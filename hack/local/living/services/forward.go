@@ -16,10 +16,10 @@ import (
 // address is a listening address of a Service.
 type address struct {
 	protocol corev1.Protocol
-	at       netip.AddrPort
+	addrPort netip.AddrPort
 }
 
-func (a address) String() string { return fmt.Sprintf("%s %s", a.protocol, a.at) }
+func (a address) String() string { return fmt.Sprintf("%s %s", a.protocol, a.addrPort) }
 
 // target is the target of an address.
 type target struct {
@@ -35,12 +35,12 @@ type listener struct {
 	target atomic.Pointer[target]
 }
 
-// forward makes the listeners of the Service with the key match its spec.
-func (c *Controller) forward(ctx context.Context, key string) (time.Duration, error) {
+// syncListeners makes the listeners of the Service with the key match its spec.
+func (c *Controller) syncListeners(ctx context.Context, key string) (time.Duration, error) {
 	wanted := map[address]*target{}
 	service := c.service(key)
 	if service != nil {
-		wanted = c.wanted(service)
+		wanted = c.wantedTargets(service)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,11 +79,13 @@ func (c *Controller) listen(ctx context.Context, at address, t *target) error {
 	var err error
 	switch at.protocol {
 	case corev1.ProtocolTCP:
-		l.Closer, err = listenTCP(ctx, at.at, &c.open, func(ctx context.Context, from *net.TCPConn) { c.connect(ctx, from, l.target.Load()) })
+		l.Closer, err = listenTCP(ctx, at.addrPort, &c.openConnections, func(ctx context.Context, from *net.TCPConn) { c.forwardConnection(ctx, from, l.target.Load()) })
 	case corev1.ProtocolUDP:
-		l.Closer, err = listenUDP(ctx, at.at,
-			func(from netip.Addr) []netip.AddrPort { return l.target.Load().balancer.order(from) },
-			func(from netip.Addr, endpoint netip.AddrPort) { l.target.Load().balancer.used(from, endpoint) })
+		l.Closer, err = listenUDP(ctx, at.addrPort,
+			func(from netip.Addr) []netip.AddrPort { return l.target.Load().balancer.candidates(from) },
+			func(from netip.Addr, endpoint netip.AddrPort) {
+				l.target.Load().balancer.recordEndpoint(from, endpoint)
+			})
 	}
 	if err != nil {
 		return fmt.Errorf("listening at %s: %w", at, err)
@@ -92,11 +94,11 @@ func (c *Controller) listen(ctx context.Context, at address, t *target) error {
 	return nil
 }
 
-// wanted returns the addresses of a Service and their targets. It omits ports without endpoints, so
-// that clients are refused at once.
-func (c *Controller) wanted(service *corev1.Service) map[address]*target {
+// wantedTargets returns the addresses of a Service and their targets. It omits ports without
+// endpoints, so that clients are refused at once.
+func (c *Controller) wantedTargets(service *corev1.Service) map[address]*target {
 	all := map[address]*target{}
-	hosts := hostsOf(service)
+	hosts := serviceAddresses(service)
 	if len(hosts) == 0 {
 		return all
 	}
@@ -118,7 +120,7 @@ func (c *Controller) wanted(service *corev1.Service) map[address]*target {
 		t := &target{port: destination{service.Namespace, service.Name, port.Port}}
 		t.balancer = c.balancer(t.port, port.Protocol)
 		t.balancer.set(endpoints, sticky)
-		if c.Dynamic != nil && port.Protocol == corev1.ProtocolTCP && played(endpoints[0]) {
+		if c.Dynamic != nil && port.Protocol == corev1.ProtocolTCP && isPlayed(endpoints[0]) {
 			t.routes = routesOf(service, port, c.gateways.List(), c.virtualServices.List())
 		}
 		for _, host := range hosts {
@@ -128,7 +130,7 @@ func (c *Controller) wanted(service *corev1.Service) map[address]*target {
 	return all
 }
 
-func hostsOf(service *corev1.Service) []netip.Addr {
+func serviceAddresses(service *corev1.Service) []netip.Addr {
 	if service.Spec.Type == corev1.ServiceTypeExternalName || service.Spec.ClusterIP == corev1.ClusterIPNone {
 		return nil
 	}
@@ -162,45 +164,45 @@ func (c *Controller) balancer(port destination, protocol corev1.Protocol) *balan
 	return b
 }
 
-// connect forwards one connection.
-func (c *Controller) connect(ctx context.Context, from *net.TCPConn, t *target) {
+// forwardConnection forwards one connection.
+func (c *Controller) forwardConnection(ctx context.Context, from *net.TCPConn, t *target) {
 	if t.routes != nil {
-		c.connectByName(ctx, from, t)
+		c.forwardByServerName(ctx, from, t)
 		return
 	}
 	peer := from.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()
-	to, endpoint, err := dialFirst(ctx, t.balancer.order(peer))
+	to, endpoint, err := dialFirst(ctx, t.balancer.candidates(peer))
 	if err != nil {
 		c.Log.Debug("No endpoint answers", "service", t.port.key(), "port", t.port.port, "error", err)
-		reset(from)
+		resetConnection(from)
 		return
 	}
-	t.balancer.used(peer, endpoint)
+	t.balancer.recordEndpoint(peer, endpoint)
 	c.join(from, to)
 }
 
-// connectByName forwards a TLS connection by its server name, like a gateway.
-func (c *Controller) connectByName(ctx context.Context, from *net.TCPConn, t *target) {
-	name, read, err := hello(from)
+// forwardByServerName forwards a TLS connection by its server name, like a gateway.
+func (c *Controller) forwardByServerName(ctx context.Context, from *net.TCPConn, t *target) {
+	name, read, err := readClientHello(from)
 	if err != nil {
 		c.Log.Debug("Not a TLS client", "service", t.port.key(), "error", err)
-		reset(from)
+		resetConnection(from)
 		return
 	}
-	behind, ok := find(t.routes, name)
+	behind, ok := findRoute(t.routes, name)
 	if !ok {
 		c.Log.Debug("No route for a name", "service", t.port.key(), "name", name)
-		reset(from)
+		resetConnection(from)
 		return
 	}
 	to, _, err := dialFirst(ctx, c.endpointsAt(behind))
 	if err != nil {
 		c.Log.Debug("No endpoint answers", "service", behind.key(), "name", name, "error", err)
-		reset(from)
+		resetConnection(from)
 		return
 	}
 	if _, err := to.Write(read); err != nil {
-		reset(from)
+		resetConnection(from)
 		to.Close()
 		return
 	}
@@ -222,18 +224,18 @@ func (c *Controller) endpointsAt(to destination) []netip.AddrPort {
 }
 
 func (c *Controller) join(from, to *net.TCPConn) {
-	if !c.open.add(to) {
-		reset(from)
+	if !c.openConnections.add(to) {
+		resetConnection(from)
 		to.Close()
 		return
 	}
-	defer c.open.remove(to)
-	join(from, to)
+	defer c.openConnections.remove(to)
+	copyBoth(from, to)
 }
 
-// Behind returns the Service, as namespace/name, that gets TCP connections to an address. For a
-// gateway it is the target of connections with the server name.
-func (c *Controller) Behind(at netip.AddrPort, name string) (service string, ok bool) {
+// ServiceBehind returns the Service, as namespace/name, that gets TCP connections to an address.
+// For a gateway it is the target of connections with the server name.
+func (c *Controller) ServiceBehind(at netip.AddrPort, name string) (service string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.listeners[address{corev1.ProtocolTCP, at}]
@@ -244,6 +246,6 @@ func (c *Controller) Behind(at netip.AddrPort, name string) (service string, ok 
 	if t.routes == nil {
 		return t.port.key(), true
 	}
-	behind, ok := find(t.routes, name)
+	behind, ok := findRoute(t.routes, name)
 	return behind.key(), ok
 }

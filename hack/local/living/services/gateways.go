@@ -44,15 +44,15 @@ type tlsRoute struct {
 		SNIHosts []string `json:"sniHosts"`
 		Port     int64    `json:"port"`
 	} `json:"match"`
-	Route []weighted `json:"route"`
+	Route []weightedDestination `json:"route"`
 }
 
 type httpRoute struct {
-	Match []map[string]any `json:"match"`
-	Route []weighted       `json:"route"`
+	Match []map[string]any      `json:"match"`
+	Route []weightedDestination `json:"route"`
 }
 
-type weighted struct {
+type weightedDestination struct {
 	Destination struct {
 		Host string `json:"host"`
 		Port struct {
@@ -75,7 +75,7 @@ type destination struct {
 
 func (d destination) key() string { return d.namespace + "/" + d.name }
 
-func spec[T any](object *unstructured.Unstructured, into *T) *T {
+func parseSpec[T any](object *unstructured.Unstructured, into *T) *T {
 	data, err := json.Marshal(object.Object["spec"])
 	if err == nil {
 		err = json.Unmarshal(data, into)
@@ -91,17 +91,17 @@ func spec[T any](object *unstructured.Unstructured, into *T) *T {
 func routesOf(service *corev1.Service, port corev1.ServicePort, gateways, virtualServices []*unstructured.Unstructured) []route {
 	var routes []route
 	for _, object := range gateways {
-		g := spec(object, &gateway{namespace: object.GetNamespace(), name: object.GetName()})
+		g := parseSpec(object, &gateway{namespace: object.GetNamespace(), name: object.GetName()})
 		if g == nil || len(g.Selector) == 0 || !labels.SelectorFromSet(g.Selector).Matches(labels.Set(service.Spec.Selector)) {
 			continue
 		}
 		for _, server := range g.Servers {
-			if !server.serves(port) {
+			if !server.hasPort(port) {
 				continue
 			}
 			for _, object := range virtualServices {
-				v := spec(object, &virtualService{namespace: object.GetNamespace()})
-				if v != nil && v.of(g) {
+				v := parseSpec(object, &virtualService{namespace: object.GetNamespace()})
+				if v != nil && v.isBoundTo(g) {
 					routes = append(routes, v.routes(server)...)
 				}
 			}
@@ -120,27 +120,27 @@ func routesOf(service *corev1.Service, port corev1.ServicePort, gateways, virtua
 	return routes
 }
 
-// serves reports whether the gateway's port is this port of its Service. Istio allows the Service's
-// number, and the number that the Pods listen on.
-func (s gatewayServer) serves(port corev1.ServicePort) bool {
+// hasPort reports whether the gateway's port is this port of its Service. Istio allows the
+// Service's number, and the number that the Pods listen on.
+func (s gatewayServer) hasPort(port corev1.ServicePort) bool {
 	if protocol := strings.ToUpper(s.Port.Protocol); protocol != "TLS" && protocol != "HTTPS" {
 		return false
 	}
 	return s.Port.Number == int64(port.Port) || s.Port.Number == int64(port.TargetPort.IntValue())
 }
 
-// takes reports whether the server accepts a host. It ignores the namespace that hosts may be
+// hasHost reports whether the server accepts a host. It ignores the namespace that hosts may be
 // limited to.
-func (s gatewayServer) takes(host string) bool {
+func (s gatewayServer) hasHost(host string) bool {
 	return slices.ContainsFunc(s.Hosts, func(pattern string) bool {
 		if _, rest, ok := strings.Cut(pattern, "/"); ok {
 			pattern = rest
 		}
-		return matches(pattern, host)
+		return isHostMatch(pattern, host)
 	})
 }
 
-func (v *virtualService) of(g *gateway) bool {
+func (v *virtualService) isBoundTo(g *gateway) bool {
 	return slices.ContainsFunc(v.Gateways, func(name string) bool {
 		return name == g.namespace+"/"+g.name || name == g.name && v.namespace == g.namespace
 	})
@@ -148,8 +148,8 @@ func (v *virtualService) of(g *gateway) bool {
 
 func (v *virtualService) routes(server gatewayServer) []route {
 	var routes []route
-	add := func(host string, to []weighted) {
-		if len(to) == 0 || !server.takes(host) {
+	add := func(host string, to []weightedDestination) {
+		if len(to) == 0 || !server.hasHost(host) {
 			return
 		}
 		if d, ok := v.destination(to[0]); ok {
@@ -182,7 +182,7 @@ func (v *virtualService) routes(server gatewayServer) []route {
 	return routes
 }
 
-func (v *virtualService) destination(w weighted) (destination, bool) {
+func (v *virtualService) destination(w weightedDestination) (destination, bool) {
 	host := w.Destination.Host
 	host = strings.TrimSuffix(host, ".cluster.local")
 	host, _ = strings.CutSuffix(host, ".svc")
@@ -194,8 +194,8 @@ func (v *virtualService) destination(w weighted) (destination, bool) {
 	return d, host != "" && len(parts) <= 2
 }
 
-// matches reports whether a name equals or matches the pattern.
-func matches(pattern, name string) bool {
+// isHostMatch reports whether a name equals or matches the pattern.
+func isHostMatch(pattern, name string) bool {
 	pattern, name = strings.ToLower(pattern), strings.ToLower(name)
 	if pattern == "*" || pattern == name {
 		return true
@@ -204,9 +204,9 @@ func matches(pattern, name string) bool {
 	return wild && len(name) > len(rest) && strings.HasSuffix(name, rest)
 }
 
-func find(routes []route, name string) (destination, bool) {
+func findRoute(routes []route, name string) (destination, bool) {
 	for _, r := range routes {
-		if matches(r.host, name) {
+		if isHostMatch(r.host, name) {
 			return r.to, true
 		}
 	}

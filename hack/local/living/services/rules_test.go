@@ -15,7 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-func TestEndpointsOf(t *testing.T) {
+func TestSelectEndpoints(t *testing.T) {
 	type endpoint struct {
 		address                     string
 		ready, serving, terminating *bool
@@ -39,7 +39,7 @@ func TestEndpointsOf(t *testing.T) {
 				Conditions: discoveryv1.EndpointConditions{Ready: e.ready, Serving: e.serving, Terminating: e.terminating}})
 		}
 		var got []string
-		for _, e := range endpointsOf([]*discoveryv1.EndpointSlice{s, s}, tcp("https", 443)) {
+		for _, e := range selectEndpoints([]*discoveryv1.EndpointSlice{s, s}, tcpPort("https", 443)) {
 			got = append(got, e.String())
 		}
 		assert.Equal(t, test.want, got, name)
@@ -51,54 +51,54 @@ func TestBalancer(t *testing.T) {
 	a, b := netip.MustParseAddrPort("10.0.0.1:1"), netip.MustParseAddrPort("10.0.0.2:1")
 	me, other := netip.MustParseAddr("10.1.0.1"), netip.MustParseAddr("10.1.0.2")
 	balancer := &balancer{clock: clock}
-	assert.Empty(t, balancer.order(me))
+	assert.Empty(t, balancer.candidates(me))
 	balancer.set([]netip.AddrPort{a, b}, 0)
-	assert.Equal(t, []netip.AddrPort{a, b}, balancer.order(me))
-	assert.Equal(t, []netip.AddrPort{b, a}, balancer.order(me))
-	assert.Equal(t, []netip.AddrPort{a, b}, balancer.order(me))
+	assert.Equal(t, []netip.AddrPort{a, b}, balancer.candidates(me))
+	assert.Equal(t, []netip.AddrPort{b, a}, balancer.candidates(me))
+	assert.Equal(t, []netip.AddrPort{a, b}, balancer.candidates(me))
 
 	balancer.set([]netip.AddrPort{a, b}, time.Minute)
-	balancer.used(me, b)
+	balancer.recordEndpoint(me, b)
 	for range 3 {
-		assert.Equal(t, b, balancer.order(me)[0], "who comes again gets the same")
+		assert.Equal(t, b, balancer.candidates(me)[0], "who comes again gets the same")
 	}
-	first := balancer.order(other)[0]
-	assert.NotEqual(t, first, balancer.order(other)[0])
+	first := balancer.candidates(other)[0]
+	assert.NotEqual(t, first, balancer.candidates(other)[0])
 	clock.SetTime(clock.Now().Add(2 * time.Minute))
-	assert.NotEqual(t, balancer.order(me)[0], balancer.order(me)[0], "who was long away does not")
-	balancer.used(me, b)
+	assert.NotEqual(t, balancer.candidates(me)[0], balancer.candidates(me)[0], "who was long away does not")
+	balancer.recordEndpoint(me, b)
 	balancer.set([]netip.AddrPort{a}, time.Minute)
-	assert.Equal(t, []netip.AddrPort{a}, balancer.order(me), "an endpoint that is gone is no one's")
+	assert.Equal(t, []netip.AddrPort{a}, balancer.candidates(me), "an endpoint that is gone is no one's")
 }
 
-func TestPool(t *testing.T) {
-	p := pool{prefix: netip.MustParsePrefix("10.9.0.0/29")}
-	first, err := p.any("ns/a")
+func TestAddressPool(t *testing.T) {
+	p := addressPool{prefix: netip.MustParsePrefix("10.9.0.0/29")}
+	first, err := p.allocate("ns/a")
 	require.NoError(t, err)
-	again, err := p.any("ns/a")
+	again, err := p.allocate("ns/a")
 	require.NoError(t, err)
 	assert.Equal(t, first, again)
 	seen := map[netip.Addr]bool{first: true}
 	for _, key := range []string{"ns/b", "ns/c", "ns/d", "ns/e", "ns/f"} {
-		got, err := p.any(key)
+		got, err := p.allocate(key)
 		require.NoError(t, err)
 		assert.False(t, seen[got], "%s is given twice", got)
 		assert.True(t, p.prefix.Contains(got))
 		seen[got] = true
 	}
-	_, err = p.any("ns/g")
+	_, err = p.allocate("ns/g")
 	require.ErrorIs(t, err, errFull)
-	assert.False(t, p.take(first, "ns/g"))
-	p.release("ns/a", netip.Addr{})
-	got, err := p.any("ns/g")
+	assert.False(t, p.claim(first, "ns/g"))
+	p.releaseAddresses("ns/a", netip.Addr{})
+	got, err := p.allocate("ns/g")
 	require.NoError(t, err)
 	assert.Equal(t, first, got)
-	assert.False(t, p.take(netip.MustParseAddr("10.10.0.1"), "ns/g"), "out of the range")
+	assert.False(t, p.claim(netip.MustParseAddr("10.10.0.1"), "ns/g"), "out of the range")
 }
 
 func TestLoadBalancerAddresses(t *testing.T) {
 	balanced := func(name string, change func(*corev1.Service)) *corev1.Service {
-		s := service(name, "127.0.88.1", tcp("", 80))
+		s := service(name, "127.0.88.1", tcpPort("", 80))
 		s.Spec.Type = corev1.ServiceTypeLoadBalancer
 		change(s)
 		return s
@@ -113,7 +113,7 @@ func TestLoadBalancerAddresses(t *testing.T) {
 		balanced("foreign-address", func(s *corev1.Service) { s.Status = ingress("239.128.0.1") }),
 		balanced("ours", func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("ours") }),
 		balanced("theirs", func(s *corev1.Service) { s.Spec.LoadBalancerClass = new("theirs") }),
-		balanced("failing", func(s *corev1.Service) { s.Annotations = map[string]string{fail: "no address"} }),
+		balanced("failing", func(s *corev1.Service) { s.Annotations = map[string]string{failAnnotation: "no address"} }),
 	)
 	ip := func(name string) string {
 		s, err := w.kube.CoreV1().Services("ns").Get(t.Context(), name, metav1.GetOptions{})
@@ -126,7 +126,7 @@ func TestLoadBalancerAddresses(t *testing.T) {
 	within := func(name string) func() bool {
 		return func() bool {
 			got, err := netip.ParseAddr(ip(name))
-			return err == nil && w.c.LoadBalancers.Contains(got)
+			return err == nil && w.controller.LoadBalancers.Contains(got)
 		}
 	}
 	for _, name := range []string{"wishes", "foreign-address", "ours"} {
@@ -182,7 +182,7 @@ func TestRoutes(t *testing.T) {
 		"port.wild.example":   "other/short",
 		"foreign.example.org": "/",
 	} {
-		got, _ := find(routes, name)
+		got, _ := findRoute(routes, name)
 		assert.Equal(t, want, got.key(), name)
 	}
 	assert.Empty(t, routesOf(s, corev1.ServicePort{Port: 8132}, []*unstructured.Unstructured{gateway}, services), "no gateway knows the port")

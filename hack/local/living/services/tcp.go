@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// dialPatience limits connecting to one endpoint.
-const dialPatience = 5 * time.Second
+// dialTimeout limits connecting to one endpoint.
+const dialTimeout = 5 * time.Second
 
 // tcpListener accepts connections on one address and forwards each.
 type tcpListener struct {
@@ -48,8 +48,8 @@ func (c *connections) remove(conn io.Closer) {
 	delete(c.all, conn)
 }
 
-// end closes all connections and waits for their goroutines.
-func (c *connections) end() {
+// closeAll closes all connections and waits for their goroutines.
+func (c *connections) closeAll() {
 	c.mu.Lock()
 	c.closed = true
 	for conn := range c.all {
@@ -101,8 +101,8 @@ func (l *tcpListener) Close() error {
 	return err
 }
 
-// reset ends a connection as if no server had listened.
-func reset(conn *net.TCPConn) {
+// resetConnection ends a connection as if no server had listened.
+func resetConnection(conn *net.TCPConn) {
 	_ = conn.SetLinger(0)
 	conn.Close()
 }
@@ -110,7 +110,7 @@ func reset(conn *net.TCPConn) {
 // dialFirst connects to the first endpoint that answers.
 func dialFirst(ctx context.Context, endpoints []netip.AddrPort) (*net.TCPConn, netip.AddrPort, error) {
 	err := errors.New("no endpoint")
-	dialer := net.Dialer{Timeout: dialPatience}
+	dialer := net.Dialer{Timeout: dialTimeout}
 	for _, endpoint := range endpoints {
 		var conn net.Conn
 		if conn, err = dialer.DialContext(ctx, "tcp4", endpoint.String()); err == nil {
@@ -123,14 +123,14 @@ func dialFirst(ctx context.Context, endpoints []netip.AddrPort) (*net.TCPConn, n
 	return nil, netip.AddrPort{}, err
 }
 
-// join copies both ways. It forwards the end of one direction and continues with the other; an
+// copyBoth copies both ways. It forwards the end of one direction and continues with the other; an
 // error ends both.
-func join(a, b *net.TCPConn) {
+func copyBoth(a, b *net.TCPConn) {
 	var group sync.WaitGroup
 	one := func(to, from *net.TCPConn) {
 		if _, err := io.Copy(to, from); err != nil {
-			reset(to)
-			reset(from)
+			resetConnection(to)
+			resetConnection(from)
 			return
 		}
 		_ = to.CloseWrite()

@@ -18,10 +18,10 @@ const (
 
 // udpListener forwards packets to one address, and the answers.
 type udpListener struct {
-	conn  *net.UDPConn
-	order func(from netip.Addr) []netip.AddrPort
-	used  func(from netip.Addr, endpoint netip.AddrPort)
-	group sync.WaitGroup
+	conn           *net.UDPConn
+	candidates     func(from netip.Addr) []netip.AddrPort
+	recordEndpoint func(from netip.Addr, endpoint netip.AddrPort)
+	group          sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
@@ -33,7 +33,7 @@ func listenUDP(ctx context.Context, at netip.AddrPort, order func(netip.Addr) []
 	if err != nil {
 		return nil, err
 	}
-	l := &udpListener{conn: conn, order: order, used: used, flows: map[netip.AddrPort]*net.UDPConn{}}
+	l := &udpListener{conn: conn, candidates: order, recordEndpoint: used, flows: map[netip.AddrPort]*net.UDPConn{}}
 	l.group.Go(func() { l.serve(ctx) })
 	return l, nil
 }
@@ -55,7 +55,7 @@ func (l *udpListener) serve(ctx context.Context) {
 		_ = flow.SetReadDeadline(time.Now().Add(udpIdle))
 		if _, err := flow.Write(packet[:n]); err != nil {
 			// The endpoint has refused the previous packet: the next packet gets a new flow.
-			l.forget(from, flow)
+			l.removeFlow(from, flow)
 		}
 	}
 }
@@ -71,8 +71,8 @@ func (l *udpListener) flow(ctx context.Context, from netip.AddrPort) *net.UDPCon
 		return nil
 	}
 	var dialer net.Dialer
-	for _, endpoint := range l.order(from.Addr()) {
-		if played(endpoint) {
+	for _, endpoint := range l.candidates(from.Addr()) {
+		if isPlayed(endpoint) {
 			continue
 		}
 		conn, err := dialer.DialContext(ctx, "udp4", endpoint.String())
@@ -80,7 +80,7 @@ func (l *udpListener) flow(ctx context.Context, from netip.AddrPort) *net.UDPCon
 			continue
 		}
 		flow := conn.(*net.UDPConn)
-		l.used(from.Addr(), endpoint)
+		l.recordEndpoint(from.Addr(), endpoint)
 		l.flows[from] = flow
 		l.group.Go(func() { l.answer(from, flow) })
 		return flow
@@ -89,7 +89,7 @@ func (l *udpListener) flow(ctx context.Context, from netip.AddrPort) *net.UDPCon
 }
 
 func (l *udpListener) answer(to netip.AddrPort, flow *net.UDPConn) {
-	defer l.forget(to, flow)
+	defer l.removeFlow(to, flow)
 	packet := make([]byte, 64<<10)
 	for {
 		n, err := flow.Read(packet)
@@ -103,7 +103,7 @@ func (l *udpListener) answer(to netip.AddrPort, flow *net.UDPConn) {
 	}
 }
 
-func (l *udpListener) forget(from netip.AddrPort, flow *net.UDPConn) {
+func (l *udpListener) removeFlow(from netip.AddrPort, flow *net.UDPConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.flows[from] == flow {

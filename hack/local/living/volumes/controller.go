@@ -28,9 +28,9 @@ const Provisioner = "local.pergola.dev/volumes"
 
 // Annotations that the controller manager and the scheduler share with provisioners.
 const (
-	provisionedBy = "pv.kubernetes.io/provisioned-by"
-	provisionBy   = "volume.kubernetes.io/storage-provisioner"
-	selectedNode  = "volume.kubernetes.io/selected-node"
+	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
+	provisionerAnnotation   = "volume.kubernetes.io/storage-provisioner"
+	selectedNodeAnnotation  = "volume.kubernetes.io/selected-node"
 )
 
 // Options configure a Controller.
@@ -47,12 +47,12 @@ type Options struct {
 // Controller creates and removes volumes.
 type Controller struct {
 	Options
-	factory informers.SharedInformerFactory
-	claims  cache.SharedIndexInformer
-	volumes cache.SharedIndexInformer
-	classes cache.SharedIndexInformer
-	make    *queue.Queue
-	remove  *queue.Queue
+	factory        informers.SharedInformerFactory
+	claims         cache.SharedIndexInformer
+	volumes        cache.SharedIndexInformer
+	classes        cache.SharedIndexInformer
+	provisionQueue *queue.Queue
+	reclaimQueue   *queue.Queue
 }
 
 // New returns a Controller; Run starts it.
@@ -65,7 +65,7 @@ func New(options Options) *Controller {
 		c.Log = slog.Default()
 	}
 	c.Log = c.Log.With("controller", "volumes")
-	c.make, c.remove = queue.New(c.Clock, c.Log, c.provision), queue.New(c.Clock, c.Log, c.reclaim)
+	c.provisionQueue, c.reclaimQueue = queue.New(c.Clock, c.Log, c.provision), queue.New(c.Clock, c.Log, c.reclaim)
 	c.factory = informers.NewSharedInformerFactory(c.Kube, 0)
 	c.claims = c.factory.Core().V1().PersistentVolumeClaims().Informer()
 	c.volumes = c.factory.Core().V1().PersistentVolumes().Informer()
@@ -82,16 +82,16 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.Folder = folder
 	for informer, handler := range map[cache.SharedIndexInformer]cache.ResourceEventHandler{
-		c.claims: c.make.Handler(),
-		c.classes: queue.Each(func(any) {
+		c.claims: c.provisionQueue.Handler(),
+		c.classes: queue.ObjectHandler(func(any) {
 			for _, claim := range c.claims.GetStore().List() {
-				c.make.AddObject(claim)
+				c.provisionQueue.AddObject(claim)
 			}
 		}),
 		c.volumes: cache.ResourceEventHandlerFuncs{
-			AddFunc:    c.remove.AddObject,
-			UpdateFunc: func(_, now any) { c.remove.AddObject(now) },
-			DeleteFunc: c.forget,
+			AddFunc:    c.reclaimQueue.AddObject,
+			UpdateFunc: func(_, now any) { c.reclaimQueue.AddObject(now) },
+			DeleteFunc: c.removeDeletedFolder,
 		},
 	} {
 		if _, err := informer.AddEventHandler(handler); err != nil {
@@ -104,8 +104,8 @@ func (c *Controller) Run(ctx context.Context) error {
 		return nil
 	}
 	var group sync.WaitGroup
-	group.Go(func() { c.remove.Run(ctx) })
-	c.make.Run(ctx)
+	group.Go(func() { c.reclaimQueue.Run(ctx) })
+	c.provisionQueue.Run(ctx)
 	group.Wait()
 	return nil
 }
@@ -114,7 +114,7 @@ func (c *Controller) Run(ctx context.Context) error {
 func (c *Controller) provision(ctx context.Context, key string) (time.Duration, error) {
 	object, _, _ := c.claims.GetStore().GetByKey(key)
 	claim, _ := object.(*corev1.PersistentVolumeClaim)
-	if claim == nil || !wants(claim) {
+	if claim == nil || !isClaimPending(claim) {
 		return 0, nil
 	}
 	object, _, _ = c.classes.GetStore().GetByKey(*claim.Spec.StorageClassName)
@@ -123,7 +123,7 @@ func (c *Controller) provision(ctx context.Context, key string) (time.Duration, 
 		return 0, nil
 	}
 	waits := class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
-	if waits && claim.Annotations[selectedNode] == "" {
+	if waits && claim.Annotations[selectedNodeAnnotation] == "" {
 		return 0, nil
 	}
 	volume := c.volumeFor(claim, class)
@@ -137,12 +137,12 @@ func (c *Controller) provision(ctx context.Context, key string) (time.Duration, 
 	return 0, nil
 }
 
-// wants reports whether a claim waits for this provisioner: the controller manager has found no
-// existing volume and has named the provisioner.
-func wants(claim *corev1.PersistentVolumeClaim) bool {
+// isClaimPending reports whether a claim waits for this provisioner: the controller manager has
+// found no existing volume and has named the provisioner.
+func isClaimPending(claim *corev1.PersistentVolumeClaim) bool {
 	s := claim.Spec
 	return claim.DeletionTimestamp == nil && s.VolumeName == "" && s.Selector == nil && s.StorageClassName != nil &&
-		(s.VolumeMode == nil || *s.VolumeMode == corev1.PersistentVolumeFilesystem) && claim.Annotations[provisionBy] == Provisioner
+		(s.VolumeMode == nil || *s.VolumeMode == corev1.PersistentVolumeFilesystem) && claim.Annotations[provisionerAnnotation] == Provisioner
 }
 
 func (c *Controller) volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) *corev1.PersistentVolume {
@@ -153,7 +153,7 @@ func (c *Controller) volumeFor(claim *corev1.PersistentVolumeClaim, class *stora
 	// A claim has only one volume ever, so the name prevents duplicates.
 	name := "pvc-" + string(claim.UID)
 	return &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{provisionedBy: Provisioner}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{provisionedByAnnotation: Provisioner}},
 		Spec: corev1.PersistentVolumeSpec{
 			StorageClassName: class.Name, AccessModes: claim.Spec.AccessModes, PersistentVolumeReclaimPolicy: policy,
 			Capacity:   corev1.ResourceList{corev1.ResourceStorage: *claim.Spec.Resources.Requests.Storage()},
@@ -172,7 +172,7 @@ func (c *Controller) volumeFor(claim *corev1.PersistentVolumeClaim, class *stora
 func (c *Controller) reclaim(ctx context.Context, key string) (time.Duration, error) {
 	object, _, _ := c.volumes.GetStore().GetByKey(key)
 	volume, _ := object.(*corev1.PersistentVolume)
-	if volume == nil || !c.disposable(volume) || volume.Status.Phase != corev1.VolumeReleased {
+	if volume == nil || !c.isDisposable(volume) || volume.Status.Phase != corev1.VolumeReleased {
 		return 0, nil
 	}
 	if err := c.removeFolder(volume); err != nil {
@@ -188,13 +188,13 @@ func (c *Controller) reclaim(ctx context.Context, key string) (time.Duration, er
 	return 0, nil
 }
 
-// forget removes the folder of a deleted volume.
-func (c *Controller) forget(object any) {
+// removeDeletedFolder removes the folder of a deleted volume.
+func (c *Controller) removeDeletedFolder(object any) {
 	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
 	}
 	volume, ok := object.(*corev1.PersistentVolume)
-	if !ok || !c.disposable(volume) {
+	if !ok || !c.isDisposable(volume) {
 		return
 	}
 	if err := c.removeFolder(volume); err != nil {
@@ -202,10 +202,10 @@ func (c *Controller) forget(object any) {
 	}
 }
 
-// disposable reports whether a volume belongs to this controller and its claim's end deletes it.
+// isDisposable reports whether a volume belongs to this controller and its claim's end deletes it.
 // Its folder must be in Folder.
-func (c *Controller) disposable(volume *corev1.PersistentVolume) bool {
-	return volume.Annotations[provisionedBy] == Provisioner && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete &&
+func (c *Controller) isDisposable(volume *corev1.PersistentVolume) bool {
+	return volume.Annotations[provisionedByAnnotation] == Provisioner && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete &&
 		volume.Spec.HostPath != nil && volume.Spec.HostPath.Path == filepath.Join(c.Folder, volume.Name)
 }
 

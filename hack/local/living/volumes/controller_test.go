@@ -23,16 +23,16 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/livingtest"
 )
 
-// world is a real API server and controller manager, with the controller under test.
-type world struct {
+// testCluster is a real API server and controller manager, with the controller under test.
+type testCluster struct {
 	t      *testing.T
 	kube   kubernetes.Interface
 	folder string
 }
 
-func newWorld(t *testing.T) world {
+func newWorld(t *testing.T) testCluster {
 	t.Helper()
-	w := world{t: t, folder: filepath.Join(t.TempDir(), "volumes")}
+	w := testCluster{t: t, folder: filepath.Join(t.TempDir(), "volumes")}
 	w.kube = kubernetes.NewForConfigOrDie(livingtest.Start(t, cluster.PartControllerManager))
 	c := New(Options{Kube: w.kube, Folder: w.folder, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -42,7 +42,7 @@ func newWorld(t *testing.T) world {
 	return w
 }
 
-func (w world) class(name, provisioner string, mode storagev1.VolumeBindingMode, policy corev1.PersistentVolumeReclaimPolicy) {
+func (w testCluster) class(name, provisioner string, mode storagev1.VolumeBindingMode, policy corev1.PersistentVolumeReclaimPolicy) {
 	w.t.Helper()
 	_, err := w.kube.StorageV1().StorageClasses().Create(w.t.Context(), &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, VolumeBindingMode: &mode, ReclaimPolicy: &policy,
@@ -50,7 +50,7 @@ func (w world) class(name, provisioner string, mode storagev1.VolumeBindingMode,
 	require.NoError(w.t, err)
 }
 
-func (w world) claim(name, class string) {
+func (w testCluster) claim(name, class string) {
 	w.t.Helper()
 	_, err := w.kube.CoreV1().PersistentVolumeClaims("default").Create(w.t.Context(), &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -62,15 +62,15 @@ func (w world) claim(name, class string) {
 	require.NoError(w.t, err)
 }
 
-func (w world) get(name string) *corev1.PersistentVolumeClaim {
+func (w testCluster) get(name string) *corev1.PersistentVolumeClaim {
 	w.t.Helper()
 	claim, err := w.kube.CoreV1().PersistentVolumeClaims("default").Get(w.t.Context(), name, metav1.GetOptions{})
 	require.NoError(w.t, err)
 	return claim
 }
 
-// bound waits for the volume of a claim.
-func (w world) bound(name string) *corev1.PersistentVolume {
+// awaitVolume waits for the volume of a claim.
+func (w testCluster) awaitVolume(name string) *corev1.PersistentVolume {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool { return w.get(name).Status.Phase == corev1.ClaimBound }, time.Minute, 50*time.Millisecond, name)
 	volume, err := w.kube.CoreV1().PersistentVolumes().Get(w.t.Context(), w.get(name).Spec.VolumeName, metav1.GetOptions{})
@@ -78,7 +78,7 @@ func (w world) bound(name string) *corev1.PersistentVolume {
 	return volume
 }
 
-func (w world) delete(name string) {
+func (w testCluster) delete(name string) {
 	w.t.Helper()
 	require.NoError(w.t, w.kube.CoreV1().PersistentVolumeClaims("default").Delete(w.t.Context(), name, metav1.DeleteOptions{}))
 }
@@ -95,7 +95,7 @@ func TestVolumes(t *testing.T) {
 	}
 	w.claim("deleted-2", "deleted")
 
-	deleted, retained := w.bound("deleted"), w.bound("retained")
+	deleted, retained := w.awaitVolume("deleted"), w.awaitVolume("retained")
 	assert.Equal(t, "5Gi", deleted.Spec.Capacity.Storage().String())
 	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, deleted.Spec.AccessModes)
 	path := filepath.Join(w.folder, deleted.Name)
@@ -108,10 +108,10 @@ func TestVolumes(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(path, "data"), 0o500))
 
 	assert.Empty(t, w.get("waits").Spec.VolumeName, "no Pod has come yet")
-	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"node"}}}`, selectedNode)
+	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"node"}}}`, selectedNodeAnnotation)
 	_, err = w.kube.CoreV1().PersistentVolumeClaims("default").Patch(t.Context(), "waits", types.MergePatchType, body, metav1.PatchOptions{})
 	require.NoError(t, err)
-	w.bound("waits")
+	w.awaitVolume("waits")
 
 	w.delete("deleted")
 	w.awaitGone(deleted.Name)
@@ -123,7 +123,7 @@ func TestVolumes(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 	assert.DirExists(t, filepath.Join(w.folder, retained.Name))
 
-	second := w.bound("deleted-2")
+	second := w.awaitVolume("deleted-2")
 	require.NoError(t, w.kube.CoreV1().PersistentVolumes().Delete(t.Context(), second.Name, metav1.DeleteOptions{}))
 	w.delete("deleted-2")
 	w.awaitGone(second.Name)
@@ -134,7 +134,7 @@ func TestVolumes(t *testing.T) {
 	assert.Empty(t, w.get("foreign").Spec.VolumeName)
 }
 
-func (w world) awaitGone(volume string) {
+func (w testCluster) awaitGone(volume string) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
 		_, err := w.kube.CoreV1().PersistentVolumes().Get(w.t.Context(), volume, metav1.GetOptions{})
@@ -149,9 +149,9 @@ func TestOnlyItsOwnFoldersAreRemoved(t *testing.T) {
 		change(v)
 		return v
 	}
-	assert.True(t, c.disposable(volume(func(*corev1.PersistentVolume) {})))
+	assert.True(t, c.isDisposable(volume(func(*corev1.PersistentVolume) {})))
 	for name, change := range map[string]func(*corev1.PersistentVolume){
-		"somebody else's": func(v *corev1.PersistentVolume) { v.Annotations[provisionedBy] = "example.org/volumes" },
+		"somebody else's": func(v *corev1.PersistentVolume) { v.Annotations[provisionedByAnnotation] = "example.org/volumes" },
 		"to be kept": func(v *corev1.PersistentVolume) {
 			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 		},
@@ -159,18 +159,18 @@ func TestOnlyItsOwnFoldersAreRemoved(t *testing.T) {
 		"above":     func(v *corev1.PersistentVolume) { v.Name = ".."; v.Spec.HostPath.Path = "/volumes/.." },
 		"no folder": func(v *corev1.PersistentVolume) { v.Spec.HostPath = nil },
 	} {
-		assert.False(t, c.disposable(volume(change)), name)
+		assert.False(t, c.isDisposable(volume(change)), name)
 	}
 }
 
-func TestClaimsThatWait(t *testing.T) {
+func TestPendingClaims(t *testing.T) {
 	claim := func(change func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
-		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{provisionBy: Provisioner}},
+		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{provisionerAnnotation: Provisioner}},
 			Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("class")}}
 		change(c)
 		return c
 	}
-	assert.True(t, wants(claim(func(*corev1.PersistentVolumeClaim) {})))
+	assert.True(t, isClaimPending(claim(func(*corev1.PersistentVolumeClaim) {})))
 	for name, change := range map[string]func(*corev1.PersistentVolumeClaim){
 		"has one":          func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "volume" },
 		"selects":          func(c *corev1.PersistentVolumeClaim) { c.Spec.Selector = &metav1.LabelSelector{} },
@@ -178,6 +178,6 @@ func TestClaimsThatWait(t *testing.T) {
 		"not asked yet":    func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil },
 		"is being deleted": func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = new(metav1.Now()) },
 	} {
-		assert.False(t, wants(claim(change)), name)
+		assert.False(t, isClaimPending(claim(change)), name)
 	}
 }

@@ -1,0 +1,13 @@
+package mortal
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+func setParentDeathSignal(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+}

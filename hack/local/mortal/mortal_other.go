@@ -1,8 +1,0 @@
-//go:build !linux
-
-package mortal
-
-import "os/exec"
-
-// tie does nothing on this system.
-func tie(*exec.Cmd) {}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package mortal
+
+import "os/exec"
+
+func setNewSession(*exec.Cmd) {}
