@@ -199,7 +199,7 @@ func TestGardenersImagesHaveOneVersion(t *testing.T) {
 	for _, part := range []string{"admission-controller", "controller-manager", "scheduler", "resource-manager", "node-agent"} {
 		assert.Equal(t, version, tags["gardener-"+part], part)
 	}
-	page, err := os.ReadFile("../docs/compatibility.md")
+	page, err := os.ReadFile("../docs/reference/compatibility.md")
 	require.NoError(t, err)
 	assert.Contains(t, string(page), "\n| "+components.Version+" | "+version+" | ")
 }

@@ -2,7 +2,7 @@ package schemas
 
 import "slices"
 
-// checkVPAFeatureGates lists the feature gates of the VerticalPodAutoscaler that Gardener deploys.
+// vpaFeatureGates lists the feature gates of the VerticalPodAutoscaler that Gardener deploys.
 // Source: pkg/utils/validation/features/vpa.go.
 var vpaFeatureGates = [...]string{"CPUStartupBoost", "InPlace", "PerVPAConfig"}
 

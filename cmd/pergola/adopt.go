@@ -30,7 +30,7 @@ func newAdopt() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt LANDSCAPE",
 		Short: "Compare a landscape that Gardener's own controllers run with Git, and stop them",
-		Long: `Moves a landscape that gardener-operator runs to Pergola, in steps that can each be repeated; docs/migration.md has the whole way.
+		Long: `Moves a landscape that gardener-operator runs to Pergola, in steps that can each be repeated; docs/howto/migrate-from-gardener.md has the whole way.
 
 Without a flag it compares, and writes nothing: the Garden that lives with the file, versions, CAs and keys, rotations, volumes of etcd, who runs
 the controllers, and every object of every component. Each finding has a level: blocks (to be settled first), restarts (pods are replaced; the

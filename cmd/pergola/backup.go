@@ -40,7 +40,7 @@ func newBackup() *cobra.Command {
 		Long: `Reads from the runtime cluster and the seeds what a lost cluster would take with it, and writes it into one file, encrypted with age:
 the Secrets of the secrets manager (of Shoots those that move with a control plane), status.credentials of the Garden, its UID, the
 records of executed operations, and the Secrets and ConfigMaps that the Garden or a Landscape refers to and Git does not declare. Nothing
-is written to a cluster. pergola restore brings it back; docs/backup.md has the whole way, with the data of etcd, which is not in it.
+is written to a cluster. pergola restore brings it back; docs/howto/back-up-and-restore.md has the whole way, with the data of etcd, which is not in it.
 
 The file is for the recipients of --recipient and --recipients-file, else for those of the .sops.yaml of the landscape. It is written as
 a whole or not at all. A seed that cannot be reached is an error: --cluster says which ones are saved without it.`,
@@ -98,7 +98,7 @@ func (b *backupCommand) run(cmd *cobra.Command, dir string) error {
 	if b.output == formatJSON {
 		return printManifest(cmd, archive.Manifest)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Backup %s of landscape %s is in %s: %s of %s. It has no data of etcd: see docs/backup.md.\n", archive.Manifest.ID, l.Config.Name, b.to,
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Backup %s of landscape %s is in %s: %s of %s. It has no data of etcd: see docs/howto/back-up-and-restore.md.\n", archive.Manifest.ID, l.Config.Name, b.to,
 		pluralForm(len(archive.Entries), "1 object", fmt.Sprintf("%d objects", len(archive.Entries))), pluralForm(len(archive.Manifest.Clusters), "1 cluster", fmt.Sprintf("%d clusters", len(archive.Manifest.Clusters))))
 	return err
 }

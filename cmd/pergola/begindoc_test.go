@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLandscapeOfDocs: the files of docs/begin.md are a valid landscape that renders.
+// TestLandscapeOfDocs: the files of docs/tutorial/first-garden.md are a valid landscape that
+// renders.
 func TestLandscapeOfDocs(t *testing.T) {
-	page, err := os.ReadFile("../../docs/begin.md")
+	page, err := os.ReadFile("../../docs/tutorial/first-garden.md")
 	require.NoError(t, err)
 	dir := t.TempDir()
 	files := regexp.MustCompile("(?s)`([a-z./]+\\.yaml)`: .*?```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)

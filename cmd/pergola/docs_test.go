@@ -15,10 +15,11 @@ import (
 	"github.com/pergola-dev/pergola/source/forge/forgetest"
 )
 
-// docsExample returns a code block of docs/ci.md by the name after its fence.
+// docsExample returns a code block of docs/howto/check-pull-requests.md by the name after its
+// fence.
 func docsExample(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "ci.md"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", "check-pull-requests.md"))
 	require.NoError(t, err)
 	found := regexp.MustCompile("(?s)```[a-z]+ name=" + regexp.QuoteMeta(name) + "\n(.*?)```").FindSubmatch(data)
 	require.NotNil(t, found, name)
@@ -120,7 +121,8 @@ func TestHooksBeforeTheFirstCommit(t *testing.T) {
 	}
 }
 
-// pergolaSteps returns the commands of a workflow job in docs/ci.md that call pergola.
+// pergolaSteps returns the commands of a workflow job in docs/howto/check-pull-requests.md that
+// call pergola.
 func pergolaSteps(t *testing.T, name, job string) []string {
 	t.Helper()
 	var actions struct {

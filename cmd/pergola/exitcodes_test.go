@@ -189,7 +189,7 @@ func TestSuggestions(t *testing.T) {
 		"valdiate landscape":                      `did you mean validate?`,
 		"logs -n garden":                          `there is no command "logs": kubectl logs`,
 		"events":                                  "pergola history",
-		"init":                                    "docs/begin.md",
+		"init":                                    "docs/tutorial/first-garden.md",
 		"delete --all":                            `there is no command "delete": remove the declaration`,
 		"explode":                                 "pergola --help lists the commands",
 		"help nope":                               `there is no command "nope"`,

@@ -37,7 +37,7 @@ that does it takes it up, or until it is taken back, for example:
 
   kubectl annotate shoot -n garden-local local gardener.cloud/operation-
 
-A file operations/ID.yaml in the landscape does the same by a commit, exactly once (see docs/ownership.md).
+A file operations/ID.yaml in the landscape does the same by a commit, exactly once (see docs/reference/operations.md).
 
 Exit code 1 says that the operation is not possible, that it failed, that nobody is there who does it, or that its end was not
 seen within --timeout.`,

@@ -29,7 +29,7 @@ func newRestore() *cobra.Command {
 		Long: `Writes what pergola backup has saved into clusters that have nothing of the landscape yet: the definition of the Garden and the Garden of
 Git with its former identity and status.credentials, the Secrets of the secrets manager, and the records of operations. Then pergola apply
 comes up with the same CAs, the same keys and the same names outside of the clusters. The data of etcd has to be there before that:
-docs/backup.md has the whole way.
+docs/howto/back-up-and-restore.md has the whole way.
 
 It is opened with the age key of one of its recipients (SOPS_AGE_KEY, SOPS_AGE_KEY_FILE or the keys.txt of sops). Where another Garden, or
 Secrets that were generated anew are in the place, nothing is written, and each of them is named. A restore that was interrupted is gone

@@ -311,7 +311,7 @@ func testStopAndUndo(s *stage) {
 var previousManagers = []string{"gardener-operator", "gardener-resource-manager", "gardenlet", "pergola-adopt"}
 
 // extensionRequestFields are the fields of an extension request, which keep that manager by design
-// (docs/architecture.md).
+// (docs/explanation/architecture.md).
 const extensionRequestFields = `{"f:metadata":{"f:annotations":{"f:extensions.pergola.dev/requested":{},"f:gardener.cloud/timestamp":{}}}}`
 
 // upstreamNamedFields are the fields that Pergola writes as upstream's managers: requests, and the

@@ -303,7 +303,7 @@ func (a *Adopter) checkSeeds(ctx context.Context, r *Report, found []Controller)
 		case !slices.Contains(names, name):
 			r.add(Finding{Level: LevelFine, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("the landscape does not declare it: its gardenlet goes on, with %s", printable.WithCount(on, "Shoot"))})
 		case stops && on > 0:
-			r.add(Finding{Level: LevelBlocks, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("%s run on it, and this version of Pergola does not look after nodes and system components of Shoots (docs/compatibility.md)", printable.WithCount(on, "Shoot")),
+			r.add(Finding{Level: LevelBlocks, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("%s run on it, and this version of Pergola does not look after nodes and system components of Shoots (docs/reference/compatibility.md)", printable.WithCount(on, "Shoot")),
 				Advice: "leave the Seed out of the landscape: its gardenlet goes on, beside a Garden that Pergola runs"})
 		}
 	}

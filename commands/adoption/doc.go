@@ -1,5 +1,5 @@
 // Package adoption moves a landscape from gardener-operator and its companions to Pergola
-// (docs/migration.md).
+// (docs/howto/migrate-from-gardener.md).
 //
 // Check compares the live objects with Git and writes nothing. Stop scales upstream's controllers
 // down one after the other and records that; Undo starts them again. In between, `pergola apply`

@@ -38,7 +38,7 @@ var fixedFields = map[string]string{
 func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error {
 	if live == nil {
 		r.add(Finding{Level: LevelChanges, Area: AreaGarden, Cluster: "runtime", Text: "there is no Garden in the runtime cluster: gardener-operator does not run this landscape",
-			Advice: "see docs/migration.md on landscapes without gardener-operator: the Secrets to label, the names of volume claims, DNS"})
+			Advice: "see docs/howto/migrate-from-gardener.md on landscapes without gardener-operator: the Secrets to label, the names of volume claims, DNS"})
 		return nil
 	}
 	r.add(checkState(live)...)

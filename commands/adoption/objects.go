@@ -102,7 +102,7 @@ func singleFinding(item change.Item) (Finding, bool) {
 	fatal := slices.ContainsFunc(lossPhrases, func(word string) bool { return strings.Contains(says, word) })
 	switch {
 	case item.Action == change.Fail:
-		f.Level, f.Text, f.Advice = LevelBlocks, "it could not be applied: "+item.Reason, "settle it, or say whose value counts: docs/ownership.md"
+		f.Level, f.Text, f.Advice = LevelBlocks, "it could not be applied: "+item.Reason, "settle it, or say whose value counts: docs/reference/field-ownership.md"
 	case item.Action == change.Hold:
 		f.Level, f.Text, f.Advice = LevelChanges, "it would go, and is held: "+item.Reason, "look whether you need it; pergola apply asks for an approval"
 		if item.Approval == "" {

@@ -26,7 +26,7 @@ func (a *Adopter) checkExposure(ctx context.Context, r *Report) error {
 	f := Finding{Level: LevelFine, Area: AreaExposure, Cluster: landscape.Runtime, Objects: []string{apply.RefOf(live).String()}, Text: "it is a ClusterIP: clients come by the gateway"}
 	if kind := stringField(live, "spec", "type"); kind != "" && kind != "ClusterIP" {
 		f.Level, f.Text = LevelRestarts, fmt.Sprintf("it is a %s, and becomes a ClusterIP behind the gateway of istio: whoever reaches the API server by its address does not any more", kind)
-		f.Advice = "lower the TTL of the API server's names now, and lead them to Service virtual-garden-istio-ingress/istio-ingressgateway when that has an address (docs/migration.md)"
+		f.Advice = "lower the TTL of the API server's names now, and lead them to Service virtual-garden-istio-ingress/istio-ingressgateway when that has an address (docs/howto/migrate-from-gardener.md)"
 	}
 	r.add(f)
 	return nil

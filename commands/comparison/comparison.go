@@ -366,7 +366,7 @@ func (c Comparison) checkBase(ctx context.Context, r *Revision) ([]schemas.Viola
 		}
 		was := strings.TrimPrefix(r.Landscape.Config.Spec.Catalogue.Version, "v")
 		r.notes = append(r.notes, fmt.Sprintf("revision %s is written for catalogue %s, which this program does not have: both revisions are rendered with %s, so that what the catalogue itself changes is not shown here: "+
-			"pergola diff --live shows it, and so does git diff of golden files; docs/compatibility.md says what each version changes", c.From, was, components.Version))
+			"pergola diff --live shows it, and so does git diff of golden files; docs/reference/compatibility.md says what each version changes", c.From, was, components.Version))
 		return true
 	})
 	if err := c.Reader.Report(all, c.From, revisions.SourceReader(r.Landscape)); err != nil {

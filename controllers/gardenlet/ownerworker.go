@@ -123,7 +123,7 @@ func (s *ownerWorker) setInput(from renderSources) {
 	s.object, s.key = from.object, from.digest
 }
 
-// Left implements fleet.Owner.
+// HasObjects implements fleet.Owner.
 func (s *ownerWorker) HasObjects() (something, rendered bool) {
 	r, _, left := s.lastRunInput()
 	return r != nil, len(left.Bundles()) > 0

@@ -455,7 +455,7 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// ownerWorker returns the site of an owner; nil if it has none.
+// site returns the worker of an owner; nil if it has none.
 func (g *Gardenlet) site(id string) *ownerWorker {
 	at, _ := g.fleet.Owner(id)
 	return at

@@ -16,8 +16,8 @@ import (
 
 // A field is handed over if Git declares it and a controller changes it as its task. It keeps the
 // value of the controller until Git declares another value than before. This is the complete table;
-// docs/ownership.md explains it. Fields that Git does not declare need no entry: server-side apply
-// ignores them, also defaults of the API.
+// docs/reference/field-ownership.md explains it. Fields that Git does not declare need no entry:
+// server-side apply ignores them, also defaults of the API.
 
 // handoverRule is an entry of the table.
 type handoverRule struct {

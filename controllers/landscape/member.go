@@ -88,7 +88,7 @@ func (c *Converger) fleetMember(o *convergedOwner) fleet.Member[*convergedOwner]
 	return m
 }
 
-// Left implements fleet.Owner. Owners whose lease another process holds are ignored.
+// HasObjects implements fleet.Owner. Owners whose lease another process holds are ignored.
 func (m *convergedOwner) HasObjects() (something, rendered bool) {
 	return m.converger.hasLease(leaseOf(m)), true
 }

@@ -191,7 +191,7 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 }
 
 // isImplemented reports whether a part of Pergola runs an operation: the gardenlet, the operator,
-// or the reconciler of the Garden. The table is in docs/ownership.md.
+// or the reconciler of the Garden. The table is in docs/reference/operations.md.
 func isImplemented(kind, operation string) bool {
 	switch kind {
 	case "Garden":

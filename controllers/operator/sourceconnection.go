@@ -89,7 +89,7 @@ type sourceSecrets struct {
 	Login, Proxy, Keys map[string][]byte
 }
 
-// jsonDigest changes with the data. It stays in memory.
+// digest changes with the data. It stays in memory.
 func (s sourceSecrets) digest() string { return jsonDigest(s) }
 
 // readSourceSecrets reads the Secrets that a Landscape's source refers to.

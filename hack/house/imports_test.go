@@ -21,8 +21,8 @@ const (
 	modulePrefix   = "github.com/pergola-dev/pergola/"
 )
 
-// The sentences of docs/architecture.md that list floors from the highest to the lowest: floors of
-// the house, and floors inside controllers.
+// The sentences of docs/explanation/architecture.md that list floors from the highest to the
+// lowest: floors of the house, and floors inside controllers.
 var (
 	floorsSentence            = regexp.MustCompile("Imports go from left to right in this list, and never back: `([^`]+)`")
 	controllersFloorsSentence = regexp.MustCompile("Inside `controllers` they go: `([^`]+)`")
@@ -30,10 +30,10 @@ var (
 
 // readFloors returns the number of each folder in a sentence; the lowest floor is 1.
 func readFloors(t *testing.T, sentence *regexp.Regexp) map[string]int {
-	page, err := os.ReadFile(filepath.Join(repositoryRoot, "docs/architecture.md"))
+	page, err := os.ReadFile(filepath.Join(repositoryRoot, "docs/explanation/architecture.md"))
 	require.NoError(t, err)
 	found := sentence.FindStringSubmatch(string(page))
-	require.NotNil(t, found, "docs/architecture.md does not list the floors any more: %s", sentence)
+	require.NotNil(t, found, "docs/explanation/architecture.md does not list the floors any more: %s", sentence)
 	list := strings.Split(strings.ReplaceAll(found[1], "\n", " "), "→")
 	out := map[string]int{}
 	for i, floor := range list {
@@ -90,7 +90,7 @@ func TestImportsGoDown(t *testing.T) {
 		}
 	})
 	for folder := range number {
-		assert.True(t, seen[folder], "docs/architecture.md lists %s, which neither imports nor is imported", folder)
+		assert.True(t, seen[folder], "docs/explanation/architecture.md lists %s, which neither imports nor is imported", folder)
 	}
 }
 
@@ -107,6 +107,6 @@ func TestImportsInsideControllersGoDown(t *testing.T) {
 		}
 	})
 	for name := range number {
-		assert.True(t, seen[name], "docs/architecture.md lists %s, which neither imports nor is imported inside controllers", name)
+		assert.True(t, seen[name], "docs/explanation/architecture.md lists %s, which neither imports nor is imported inside controllers", name)
 	}
 }

@@ -103,7 +103,7 @@ func secretBindingSecret(c *checker) (namespace, name string) {
 
 // checkBindingNamespace checks the namespace of a binding's Secret. The gardenlet uses another
 // namespace only if gardener-apiserver checked the author's access to the Secret
-// (docs/gardenlet.md).
+// (docs/reference/compatibility.md).
 func checkBindingNamespace(field string) func(*checker) {
 	return func(c *checker) {
 		namespace := textAt(c.object(), field, "namespace")

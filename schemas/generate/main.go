@@ -1,5 +1,5 @@
 // Command generate writes schemas/base, one closed CUE definition per kind, from the definitions in
-// api/crds; and docs/rules.md, the list of all rules.
+// api/crds; and docs/reference/rules.md, the list of all rules.
 //
 // `make generate` runs `go run ./schemas/generate schemas/base` in the root of the repository. The
 // output depends only on the input.
@@ -62,13 +62,13 @@ func writeBaseDefinitions(folder string) error {
 	return nil
 }
 
-// writeRulesPage writes docs/rules.md in the root of the repository.
+// writeRulesPage writes docs/reference/rules.md in the root of the repository.
 func writeRulesPage(root string) error {
 	page, err := rulebook.RenderPage(filepath.Join(root, "schemas", "coverage.tsv"))
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(root, "docs", "rules.md"), page, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(root, "docs", "reference", "rules.md"), page, 0o644); err != nil {
 		return fmt.Errorf("writing the list of rules: %w", err)
 	}
 	return nil

@@ -40,7 +40,7 @@ func TestSARIFMatchesSchema(t *testing.T) {
 	assert.Contains(t, text, `"uri": "a%20b/shoot.yaml"`)
 	assert.Contains(t, text, `"fullyQualifiedName": "Shoot garden-x/y"`)
 	assert.Contains(t, text, `"startLine": 3`)
-	assert.Contains(t, text, `"helpUri": "https://github.com/pergola-dev/pergola/blob/main/docs/rules.md#files"`)
+	assert.Contains(t, text, `"helpUri": "https://github.com/pergola-dev/pergola/blob/main/docs/reference/rules.md#files"`)
 	assert.Contains(t, text, `"documentation": "https://github.com/gardener/gardener/blob/master/docs/api-reference/core.md#shoot"`)
 }
 

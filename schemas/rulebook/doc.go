@@ -1,3 +1,4 @@
-// Package rulebook explains fields and rules (`pergola explain`) and writes docs/rules.md. Package
-// structure provides the structure; packages schemas and across provide the rules.
+// Package rulebook explains fields and rules (`pergola explain`) and writes
+// docs/reference/rules.md. Package structure provides the structure; packages schemas and across
+// provide the rules.
 package rulebook

@@ -25,7 +25,8 @@ field, ` + "`pergola explain ID`" + ` says why a rule is there and what to do.
 - Source: where upstream has the rule (paths are those of github.com/gardener/gardener), or why it is ours.
 `
 
-// RenderMarkdown returns docs/rules.md: all rules by kind, and the coverage of upstream statements.
+// RenderMarkdown returns docs/reference/rules.md: all rules by kind, and the coverage of upstream
+// statements.
 func RenderMarkdown(kinds int, rules []schemas.Rule, statements []UpstreamStatement) []byte {
 	var b strings.Builder
 	ids := map[string]bool{}
@@ -60,8 +61,8 @@ func kindHeading(kind string) string {
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
-// rulesPageURL is the address of docs/rules.md.
-const rulesPageURL = "https://github.com/pergola-dev/pergola/blob/main/docs/rules.md"
+// rulesPageURL is the address of docs/reference/rules.md.
+const rulesPageURL = "https://github.com/pergola-dev/pergola/blob/main/docs/reference/rules.md"
 
 // RuleLink returns the address of the list with the rule.
 func RuleLink(rule schemas.Rule) string {
@@ -106,7 +107,8 @@ func escapeCell(text string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;", "\n", " ").Replace(text)
 }
 
-// RenderPage returns the current docs/rules.md. coverage is the path of schemas/coverage.tsv.
+// RenderPage returns the current docs/reference/rules.md. coverage is the path of
+// schemas/coverage.tsv.
 func RenderPage(coverage string) ([]byte, error) {
 	kinds, err := schemas.StructuralKinds()
 	if err != nil {

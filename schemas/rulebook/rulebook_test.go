@@ -16,14 +16,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// TestPageIsCurrent checks docs/rules.md against the generator, and the syntax of
+// TestPageIsCurrent checks docs/reference/rules.md against the generator, and the syntax of
 // schemas/coverage.tsv.
 func TestPageIsCurrent(t *testing.T) {
 	page, err := RenderPage(filepath.Join("..", "coverage.tsv"))
 	require.NoError(t, err)
-	file, err := os.ReadFile(filepath.Join("..", "..", "docs", "rules.md"))
+	file, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "rules.md"))
 	require.NoError(t, err)
-	assert.True(t, bytes.Equal(page, file), "docs/rules.md is not current; run `make generate`")
+	assert.True(t, bytes.Equal(page, file), "docs/reference/rules.md is not current; run `make generate`")
 }
 
 // TestRuleIDsAreUnique checks that an id belongs to one rule, which may have several kinds.
@@ -208,9 +208,10 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestRuleLinks checks that docs/rules.md has the anchor of each rule, and the rule there.
+// TestRuleLinks checks that docs/reference/rules.md has the anchor of each rule, and the rule
+// there.
 func TestRuleLinks(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "rules.md"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "rules.md"))
 	require.NoError(t, err)
 	sections := map[string]string{}
 	for _, section := range strings.Split(string(data), "\n### ")[1:] {
@@ -222,7 +223,7 @@ func TestRuleLinks(t *testing.T) {
 	all, err := Rules()
 	require.NoError(t, err)
 	for _, rule := range all {
-		_, name, _ := strings.Cut(RuleLink(rule), "/docs/rules.md#")
+		_, name, _ := strings.Cut(RuleLink(rule), "/docs/reference/rules.md#")
 		assert.Contains(t, sections[name], "\n| "+rule.ID+" |", RuleLink(rule))
 	}
 	assert.Equal(t, "every-kind-of-extensionsgardenercloud", headingAnchor(kindHeading("extensions.*")))

@@ -134,7 +134,7 @@ type etcdClient struct {
 	client *http.Client
 }
 
-// etcdClient returns a client for a role, main or events, with the certificate of the API server.
+// etcd returns a client for a role, main or events, with the certificate of the API server.
 func (p *controlPlaneClient) etcd(t *testing.T, role string) etcdClient {
 	t.Helper()
 	deployment, err := p.hostClient.AppsV1().Deployments(p.namespace).Get(t.Context(), p.prefix+"kube-apiserver", metav1.GetOptions{})

@@ -99,7 +99,7 @@ func TestImmutableFieldsAreListed(t *testing.T) {
 		}
 	}
 	listed := map[string]bool{}
-	docs, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "admission.md"))
+	docs, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "admission-webhooks.md"))
 	require.NoError(t, err)
 	for _, c := range immutableFields() {
 		listed[c.kind+" "+c.field] = true

@@ -41,7 +41,7 @@ func NewLiveGardens(config *rest.Config) (*LiveGardens, error) {
 	return &LiveGardens{client: client.Resource(operatorv1alpha1.SchemeGroupVersion.WithResource(resourceGardens))}, nil
 }
 
-// Names implements Gardens.
+// FieldNames implements Gardens.
 func (l *LiveGardens) FieldNames(ctx context.Context) ([]string, error) {
 	list, err := l.client.List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {

@@ -37,8 +37,8 @@ type WatchedObjects struct {
 }
 
 // NewWatchedObjects reads from the API server of a virtual garden until ctx ends. It needs
-// permission to list and watch the neighbours of all kinds (docs/admission.md). A kind that is not
-// served counts as empty.
+// permission to list and watch the neighbours of all kinds (docs/reference/admission-webhooks.md).
+// A kind that is not served counts as empty.
 func NewWatchedObjects(ctx context.Context, config *rest.Config) (*WatchedObjects, error) {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {

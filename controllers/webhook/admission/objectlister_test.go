@@ -216,7 +216,7 @@ func TestUnservedKinds(t *testing.T) {
 
 func TestRelatedKinds(t *testing.T) {
 	var got []string
-	docs := string(readFile(t, "../../../docs/admission.md"))
+	docs := string(readFile(t, "../../../docs/reference/admission-webhooks.md"))
 	_, docs, _ = strings.Cut(docs, "It needs to be allowed `list` and `watch`")
 	var all []schema.GroupVersionKind
 	for _, kind := range schemas.KnownKinds() {

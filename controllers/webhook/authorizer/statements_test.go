@@ -129,7 +129,7 @@ func TestMalformedObjects(t *testing.T) {
 
 // TestDocumentedPermissions: the documentation lists exactly the needed rights.
 func TestDocumentedPermissions(t *testing.T) {
-	data, err := os.ReadFile("../../../docs/admission.md")
+	data, err := os.ReadFile("../../../docs/reference/seed-authorizer.md")
 	require.NoError(t, err)
 	_, after, found := strings.Cut(string(data), "Secrets and ConfigMaps are never read:\n\n```yaml\n")
 	require.True(t, found)

@@ -79,8 +79,8 @@ func (n *Network) AddLocalRange(prefix netip.Prefix) error {
 	return nil
 }
 
-// Names returns the pods that have a namespace, including pods of an earlier process.
-func (n *Network) FieldNames() ([]string, error) {
+// PodNames returns the pods that have a namespace, including pods of an earlier process.
+func (n *Network) PodNames() ([]string, error) {
 	entries, err := os.ReadDir(n.folder)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("reading folder of network namespaces: %w", err)
@@ -95,7 +95,7 @@ func (n *Network) FieldNames() ([]string, error) {
 // Close removes all pods and local ranges; it may be called twice. The gateway stays: pods of other
 // nodes may need it.
 func (n *Network) Close() error {
-	names, err := n.FieldNames()
+	names, err := n.PodNames()
 	for _, name := range names {
 		err = errors.Join(err, n.Remove(name))
 	}

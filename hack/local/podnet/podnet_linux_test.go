@@ -224,7 +224,7 @@ func TestAddErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := network.Add(test.pod, parseIP(test.ip), test.options)
 			assert.ErrorContains(t, err, test.want)
-			names, err := network.FieldNames()
+			names, err := network.PodNames()
 			require.NoError(t, err)
 			assert.Equal(t, []string{"one"}, names, "nothing half made")
 			links, err := netlink.LinkList()
@@ -306,7 +306,7 @@ func TestNetworksOfEarlierProcess(t *testing.T) {
 	require.NoError(t, os.WriteFile(former.path("three"), nil, 0o600))
 	network, err := Open(former.folder)
 	require.NoError(t, err)
-	names, err := network.FieldNames()
+	names, err := network.PodNames()
 	require.NoError(t, err)
 	require.Equal(t, []string{"one", "three", "two"}, names)
 	for _, name := range names {
