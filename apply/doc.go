@@ -10,10 +10,10 @@
 // restart costs no request either.
 //
 // Other files handle objects of other owners: takeover.go (former managers and our other classes),
-// restored.go (backups) and ownership.go (other sets). livekept.go and createonly.go preserve live
+// foreigncopies.go (backups) and ownership.go (other sets). immutablefields.go and createonly.go preserve live
 // values.
 //
 // Start with run.apply in run.go: its steps have the names of the files. outcome.go has the result
 // of each object, result.go the results for callers. repair.go limits repairs to applied objects.
-// drift.go finds drift, and track.go covers sets that this process has not applied.
+// drift.go finds drift, and settracking.go covers sets that this process has not applied.
 package apply

@@ -12,7 +12,7 @@
 // are bounded and cleaned of likely secrets (text.go).
 //
 // A Deployment with repeatedly crashing containers is not healthy, although they run in between
-// (crashing.go). CanBeCrashing reports whether its pods are worth reading; WithPods and At pass the
+// (crashloop.go). CanBeCrashing reports whether its pods are worth reading; WithPods and At pass the
 // rule's inputs.
 //
 // Other packages have conditions and their thresholds (health/condition), the language of custom

@@ -7,7 +7,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// In unparsable text, one pass finds secret names by their stems; textvalues.go finds the ends of
+// In unparsable text, one pass finds secret names by their stems; namedvalues.go finds the ends of
 // their values.
 
 // maskNamedValues masks the values of secret names in a text that is neither JSON nor YAML. It

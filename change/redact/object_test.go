@@ -11,7 +11,7 @@ import (
 )
 
 // printFields prints fields in all formats of a plan. The printers import this package, so
-// printed_test.go sets it.
+// printers_test.go sets it.
 var printFields func(testing.TB, []change.Field) string
 
 // object reads YAML as the API machinery decodes it.

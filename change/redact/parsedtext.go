@@ -18,7 +18,7 @@ import (
 // A text inside a value, such as a file in a ConfigMap, is parsed if it is JSON or YAML. Parsing
 // gives the exact extent of each value, so that secrets are hidden in place and the rest is
 // compared line by line. Other texts (templates, other formats) are searched for names
-// (textnames.go), which tends to hide too much.
+// (namedsecrets.go), which tends to hide too much.
 
 // maxParsedBytes is the maximum size of parsed texts in bytes.
 const maxParsedBytes = 4 << 20

@@ -14,7 +14,7 @@ import (
 // secret.
 type secretForm struct {
 	// marks are lower-case texts. Every match of the pattern has one of them; most texts have none
-	// (textmarks.go).
+	// (formmarks.go).
 	marks   []string
 	pattern *regexp.Regexp
 	// isNoSecret reports whether a match is not a secret.

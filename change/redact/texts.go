@@ -16,9 +16,9 @@ import (
 //
 //  1. Texts with nothing but secrets are hidden as a whole: private keys, manifests of Secrets.
 //  2. Encoded text is decoded, and hidden as a whole if it has a secret.
-//  3. JSON and YAML are parsed (textparsed.go). Other texts are searched for names and their
-//     values (textnames.go, textvalues.go).
-//  4. In the rest, secrets are hidden by their form, whatever their name (textforms.go).
+//  3. JSON and YAML are parsed (parsedtext.go). Other texts are searched for names and their
+//     values (namedsecrets.go, namedvalues.go).
+//  4. In the rest, secrets are hidden by their form, whatever their name (secretforms.go).
 
 // Text masks the secrets in an error, a log line or a value.
 func Text(s string) string { return Masking{}.Text(s) }

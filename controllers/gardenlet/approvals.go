@@ -16,7 +16,7 @@ import (
 )
 
 // An approval counts once for a seed, as it does for the operator. Its use is recorded on the seed
-// before anything is deleted (uses.go) and published in an annotation of the Seed. An id that
+// before anything is deleted (approvaluses.go) and published in an annotation of the Seed. An id that
 // leaves the publication is forgotten and can be given again.
 
 // approvals returns the approvals of the settings. Used are those that the Seed lists and those

@@ -225,7 +225,7 @@ type driftState struct {
 // dryRunState contains the state for predicting Seeds and Shoots after an apply.
 type dryRunState struct {
 	// ownerResults are the Seeds and Shoots as an apply would leave them, where they differ from
-	// the live ones, see inforce.go.
+	// the live ones, see effectiveobject.go.
 	ownerResults map[apply.Ref]*unstructured.Unstructured
 	defaulter    *render.Defaulter
 	// shootMutations choose the values that Shoots leave open.

@@ -5,12 +5,12 @@
 // review did not show. A person can approve it. A review lifts no limit. Each permission is only
 // for its objects. The use of an approval is recorded before the first deletion.
 //
-//   - gate.go, held.go: the limits by number, share and protected kind, and the held objects
+//   - gate.go, heldobjects.go: the limits by number, share and protected kind, and the held objects
 //   - approvalid.go, approvals.go: ids of held objects, valid approvals and lapsed ones
 //   - review.go, seedreview.go: reviewed deletions, on the operator's clusters and on a seed
-//   - converged.go: the reviews that an owner on a seed no longer needs
+//   - convergencerecord.go: the reviews that an owner on a seed no longer needs
 //   - ledger.go: the call by which the gate asks whether an approval still counts
-//   - runs.go, uses.go, notes.go: uses in the memory of a process, and in a ConfigMap of the
+//   - runledger.go, useledger.go, configmapstore.go: uses in the memory of a process, and in a ConfigMap of the
 //     cluster of the objects
 //
 // Three ledgers record the use of an approval, because each process has different knowledge:

@@ -25,3 +25,6 @@ cp "$bin"/crds/*.yaml api/crds/
 # The chart and its Kustomize bases have the definition of Landscapes, too.
 go test ./deploy -run 'Versions|Kustomize' -update > /dev/null
 go test ./deploy -run 'Versions|Kustomize' -update > /dev/null # the second run embeds what the first one wrote
+
+# Pages of docs/reference that say what the program says.
+go test ./cmd/pergola -run '^TestReference' -update > /dev/null
