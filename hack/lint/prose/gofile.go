@@ -231,7 +231,7 @@ func literal(n ast.Node) (string, bool) {
 var words = regexp.MustCompile(`[a-z]{2,} [a-z]{1,}`)
 
 // split makes passages of the paragraphs of a message: indented lines are examples, and a text
-// without two words beside each other is no message.
+// without two adjacent words is skipped.
 func split(file string, number int, text string) []passage {
 	var out []passage
 	for _, paragraph := range strings.Split(text, "\n\n") {

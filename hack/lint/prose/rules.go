@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"regexp"
 	"strings"
@@ -9,8 +10,8 @@ import (
 
 // Limits of CONTRIBUTING.md.
 const (
-	maxWords        = 25  // of a sentence
-	maxCellWords    = 35  // of a sentence in a table
+	maxWords        = 25  // words of a sentence
+	maxCellWords    = 35  // words of a sentence in a table
 	maxCellWidth    = 120 // characters of a table cell
 	maxCommentWidth = 100 // columns of a line with a comment, a tab counted as four
 	maxSubject      = 72  // characters of a commit subject
@@ -28,51 +29,46 @@ func (f finding) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", f.file, f.line, f.rule, f.text)
 }
 
-var (
-	// inverted begins a sentence or a clause with a relative pronoun instead of a subject.
-	inverted = regexp.MustCompile(`(?i)^["'(*]*(what|who|whoever|whom|whose|of|those (that|which|who|of)|one (that|which|who|of)|` +
-		`that (is|was|are|were|has|had|of|does|did|can|may|must|will|would|needs|makes|takes|goes|says|means|which|who))\b`)
-	clause = regexp.MustCompile(`(?i)(?:[;:—]\s+|,\s+(?:and |or |but |nor )?|\((?:and |or )?)` +
-		`((what|who|whoever|of which|of whom|of those|that of|that is(?:,|$)|those (that|which|who|of)|one (that|which|who)))\b`)
-	turns = []turn{
-		{`look(s|ed|ing)? at`, "read, check, examine"},
-		{`(go|goes|going|gone|went) on (with|to)\b`, "continue"},
-		{`(is|are|was|were|be|been|being) told\b`, "is reported, learns"},
-		{`(is|are|was|were|be|been|being) kept\b`, "stays, is stored, is maintained"},
-		{`(is|are|was|were|be|been|being) gone\b`, "no longer exists"},
-		{`let(s|ting)? (\w+ )?(pass|through)\b`, "approve, allow"},
-		{`kept back\b`, "held"},
-		{`is there($|[.,;:)])`, "exists"},
-		{`as (it|they) stands?\b`, "unchanged"},
-		{`(tried|tries|looked up) again\b`, "retry, repeat"},
-		{`taken up\b`, "accepted, started"},
-		{`of which\b`, "name the subject"},
-		{`by whom\b`, "name the subject"},
-		{`whoever\b`, "name the subject"},
-		{`otherwise than\b`, "differently from"},
-		{`in the place of\b`, "instead of, replaces"},
-		{`the same (as|like) before\b`, "unchanged"},
-		{`no more\b($|[.,;:)])`, "no longer"},
-		{`nothing else than\b`, "only"},
-		{`so that none\b`, "name the subject"},
-		{`the ones? (of|which)\b`, "name the thing"},
-	}
-	isNo = regexp.MustCompile(`(?i)\b(\w+),? (is|are|was|were) no (\w+)`)
-)
+//go:embed patterns.txt
+var patternLines string
 
-// A turn is a phrase that this project does not use, with better ones.
+// A turn is a phrase that this project does not use, with better words.
 type turn struct {
-	pattern string
+	pattern *regexp.Regexp
 	better  string
 }
 
-var compiledTurns = func() []*regexp.Regexp {
-	out := make([]*regexp.Regexp, len(turns))
-	for i, t := range turns {
-		out[i] = regexp.MustCompile(`(?i)\b` + t.pattern)
+var (
+	// inverted matches a sentence that begins with a relative pronoun instead of a subject.
+	inverted = regexp.MustCompile(`(?i)^["'(*]*(` + alternatives("begin") + `)\b`)
+	// invertedClause matches such a clause.
+	invertedClause = regexp.MustCompile(`(?i)(?:[;:—]\s+|,\s+(?:and |or |but |nor )?|\((?:and |or )?)((` + alternatives("clause") + `)\b)`)
+	turns          = readTurns()
+	// negation matches a noun, a form of "to be", "no" and another noun.
+	negation = regexp.MustCompile(`(?i)\b(\w+),? (is|are|was|were) no (\w+)`)
+)
+
+// patterns returns the patterns of one kind, in the order of the file.
+func patterns(kind string) []string {
+	var out []string
+	for line := range strings.Lines(patternLines) {
+		if pattern, found := strings.CutPrefix(strings.TrimSpace(line), kind+" "); found {
+			out = append(out, pattern)
+		}
 	}
 	return out
-}()
+}
+
+func alternatives(kind string) string { return strings.Join(patterns(kind), "|") }
+
+func readTurns() []turn {
+	var out []turn
+	for _, line := range patterns("turn") {
+		at := strings.LastIndex(line, ": ")
+		out = append(out, turn{regexp.MustCompile(`(?i)\b` + line[:at]), line[at+2:]})
+	}
+	return out
+}
 
 // check returns the faults of the sentences of a passage.
 func (p passage) check() []finding {
@@ -91,15 +87,15 @@ func (p passage) check() []finding {
 		if found := inverted.FindString(s.text); found != "" {
 			report("subject-first", fmt.Sprintf("begins with %q: %s", found, s.text))
 		}
-		if found := clause.FindStringSubmatch(s.text); found != nil {
+		if found := invertedClause.FindStringSubmatch(s.text); found != nil {
 			report("subject-first", fmt.Sprintf("a clause begins with %q: %s", found[1], s.text))
 		}
-		for i, t := range compiledTurns {
-			if found := t.FindString(s.text); found != "" {
-				report("turn", fmt.Sprintf("%q (%s): %s", found, turns[i].better, s.text))
+		for _, t := range turns {
+			if found := t.pattern.FindString(s.text); found != "" {
+				report("turn", fmt.Sprintf("%q (%s): %s", found, t.better, s.text))
 			}
 		}
-		for _, found := range isNo.FindAllStringSubmatch(s.text, -1) {
+		for _, found := range negation.FindAllStringSubmatch(s.text, -1) {
 			if !strings.EqualFold(found[1], "there") && found[3] != "longer" && found[3] != "more" {
 				report("turn", fmt.Sprintf("%q (is not a): %s", found[0], s.text))
 			}
