@@ -194,9 +194,7 @@ func messages(set *token.FileSet, file string, parsed *ast.File) []passage {
 				return true
 			}
 			number := set.Position(n.Pos()).Line
-			for _, p := range split(file, number, text) {
-				out = append(out, p)
-			}
+			out = append(out, split(file, number, text)...)
 			return false
 		}
 		return true
