@@ -18,7 +18,7 @@ import (
 // documentedClusterRole returns the ClusterRole of the documentation.
 func documentedClusterRole(t *testing.T) *rbacv1.ClusterRole {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/reference/field-ownership.md")
+	page, err := os.ReadFile("../../docs/reference/permissions.md")
 	require.NoError(t, err)
 	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 		role := &rbacv1.ClusterRole{}
@@ -27,7 +27,7 @@ func documentedClusterRole(t *testing.T) *rbacv1.ClusterRole {
 			return role
 		}
 	}
-	t.Fatal("docs/reference/field-ownership.md has no ClusterRole")
+	t.Fatal("docs/reference/permissions.md has no ClusterRole")
 	return nil
 }
 

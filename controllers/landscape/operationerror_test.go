@@ -58,7 +58,7 @@ func TestOutcomeOfARotation(t *testing.T) {
 	assert.Equal(t, "it was taken up", text)
 }
 
-// TestImplementedOperations checks the table of docs/reference/field-ownership.md.
+// TestImplementedOperations checks the table of docs/reference/operations.md.
 func TestImplementedOperations(t *testing.T) {
 	for _, done := range []string{
 		"Garden reconcile", "Garden rotate-ca-start", "Seed reconcile", "Seed renew-kubeconfig", "Seed renew-garden-access-secrets", "Seed renew-workload-identity-tokens",

@@ -21,7 +21,7 @@ import (
 )
 
 // TestServiceAccount: a Landscape with a ServiceAccount writes to the runtime cluster only with
-// that account, with the rights in docs/reference/field-ownership.md. A missing right is an error
+// that account, with the rights in docs/reference/permissions.md. A missing right is an error
 // that names the account and the right.
 func TestServiceAccount(t *testing.T) {
 	w := newTestEnv(t)
