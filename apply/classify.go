@@ -79,7 +79,7 @@ func (c *Cluster) explainConnection(e *ObjectError) bool {
 	switch {
 	case errors.Is(e.Err, context.Canceled):
 		e.Reason, e.Message = Canceled, "interrupted before it was done"
-		e.Hint = "run again; what is missing will be completed"
+		e.Hint = "run again to complete it"
 	case errors.Is(e.Err, context.DeadlineExceeded):
 		e.Reason = Timeout
 		e.Hint = "run again, or allow more time"
@@ -107,7 +107,7 @@ func (c *Cluster) explainStatus(e *ObjectError) bool {
 	case explainWebhook(e, status):
 	case hasCause(status, "NamespaceTerminating"):
 		e.Reason = TerminatingNamespace
-		e.Hint = "wait until the namespace is gone, it is being deleted"
+		e.Hint = "the namespace is being deleted: wait until it no longer exists, then run again"
 	case apierrors.IsUnauthorized(e.Err):
 		c.explainUnauthorized(e)
 	case apierrors.IsForbidden(e.Err):
@@ -154,7 +154,7 @@ func explainWebhook(e *ObjectError, s metav1.Status) bool {
 	e.Reason, e.Webhook = WebhookDenied, m[1]+m[2]+m[3]
 	e.Hint = fmt.Sprintf("%s does not admit the object: follow its message", e.Webhook)
 	if isPolicyWithoutParameters(s.Message) {
-		e.Hint = fmt.Sprintf("define the kind that %s takes its parameters from; where it was defined a moment ago the API server knows it within 30s: run again", e.Webhook)
+		e.Hint = fmt.Sprintf("define the kind from which %s takes its parameters; if it was defined just now, the API server knows it within 30s: run again", e.Webhook)
 	}
 	if m[2] != "" {
 		e.Hint = fmt.Sprintf("%s does not answer: check the Service and the pods behind it", e.Webhook)
@@ -164,9 +164,9 @@ func explainWebhook(e *ObjectError, s metav1.Status) bool {
 
 func (c *Cluster) explainUnauthorized(e *ObjectError) {
 	e.Reason = Unauthorized
-	e.Hint = "the credentials in the kubeconfig are not accepted: renew them"
+	e.Hint = "the API server rejects the credentials in the kubeconfig: renew them"
 	if c.config.Transport != nil {
-		e.Hint = "the access that was found is not accepted: whoever makes it renews it, also at the end of a rotation that is under way, and it is read again by itself"
+		e.Hint = "the API server rejects the credentials: their issuer renews them, also at the end of a running rotation, and they are read again automatically"
 	}
 	block, _ := pem.Decode(c.config.CertData)
 	if block == nil {
@@ -197,7 +197,7 @@ func explainConflict(e *ObjectError, s metav1.Status) {
 
 // conflictHint says how to resolve a conflict, with the command that shows the owners.
 func conflictHint(ref Ref, force string) string {
-	return fmt.Sprintf("remove the field from the declaration, let the other manager give it up (who owns what: kubectl get %s -o yaml --show-managed-fields), or %s",
+	return fmt.Sprintf("remove the field from the declaration, let the other manager give it up (field owners: kubectl get %s -o yaml --show-managed-fields), or %s",
 		KubectlName(ref), force)
 }
 
@@ -233,7 +233,7 @@ func explainInvalid(e *ObjectError, s metav1.Status) {
 // recreation.
 func immutableHint(how string) string {
 	return "the field cannot change on a live object: keep its value, or let the object be recreated" + how +
-		"; where somebody has made it anew by hand, delete it: it is made as declared"
+		"; if somebody recreated it by hand, delete it, and it is created as declared"
 }
 
 // dumpLength is the length, in bytes, from which a value in a message counts as the dump of a whole

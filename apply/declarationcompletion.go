@@ -14,7 +14,7 @@ func (r *setRun) completeDeclaration(w *applyRequest, d *desiredObject, live *un
 	}
 	full, err := r.opts.CompleteDeclaration(d.obj, live)
 	if err != nil {
-		return fmt.Errorf("filling in what its declaration leaves open: %w", err)
+		return fmt.Errorf("completing its declaration: %w", err)
 	}
 	if full == d.obj {
 		return nil

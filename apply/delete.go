@@ -56,7 +56,7 @@ func (r *setRun) deleteSet(ctx context.Context, o DeleteOptions) {
 		case r.set.KeepObjects:
 			r.dropEntry(e, Retained, "the set keeps its objects")
 		case o.KeepCRDs && e.GroupKind() == crdKind:
-			r.dropEntry(e, Retained, "CustomResourceDefinitions are kept")
+			r.dropEntry(e, Retained, "CustomResourceDefinitions stay")
 		default:
 			leaving = append(leaving, e)
 		}

@@ -30,7 +30,7 @@ func explainForbidden(e *ObjectError) {
 	}
 	e.Hint = fmt.Sprintf("allow user %q the verb %s on %s%s by a Role or ClusterRole: %s", user, verb, resource, where, grantCommand(user, verb, resource, namespace))
 	if name := forbiddenName.FindStringSubmatch(e.Message); verb == "impersonate" && name != nil {
-		e.Hint = fmt.Sprintf("allow user %q the verb %s on %s %s%s: pergola install with operator.impersonation.serviceAccounts: [%s] does (docs/howto/install.md)", user, verb, resource, name[1], where, name[1])
+		e.Hint = fmt.Sprintf("allow user %q the verb %s on %s %s%s: run pergola install with operator.impersonation.serviceAccounts: [%s] (docs/howto/install.md)", user, verb, resource, name[1], where, name[1])
 	}
 }
 

@@ -20,7 +20,7 @@ func TestHintsAboutRights(t *testing.T) {
 		},
 		"impersonation": {
 			`serviceaccounts "syncer" is forbidden: User "system:serviceaccount:garden:pergola-operator" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "garden"`,
-			`allow user "system:serviceaccount:garden:pergola-operator" the verb impersonate on serviceaccounts syncer in namespace garden: pergola install with operator.impersonation.serviceAccounts: [syncer] does (docs/howto/install.md)`,
+			`allow user "system:serviceaccount:garden:pergola-operator" the verb impersonate on serviceaccounts syncer in namespace garden: run pergola install with operator.impersonation.serviceAccounts: [syncer] (docs/howto/install.md)`,
 		},
 		"a user with a blank": {
 			`namespaces is forbidden: User "Ada L" cannot watch resource "namespaces" in API group "" at the cluster scope`,

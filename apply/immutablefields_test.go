@@ -44,7 +44,7 @@ spec:
 			r := f.mustApply(set)
 			assert.Equal(t, Configured, r.Objects[0].Action)
 			assert.Equal(t, []string{c.path}, r.Objects[0].ImmutableFields)
-			assert.Equal(t, c.path+" is declared otherwise, cannot change on a live object and stays as it is", r.Objects[0].Message)
+			assert.Equal(t, c.path+" cannot change on a live object and keeps its value, which differs from the declaration", r.Objects[0].Message)
 			text, err := f.get(set.Objects[0]).MarshalJSON()
 			require.NoError(t, err)
 			assert.Contains(t, string(text), c.first)

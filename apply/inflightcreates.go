@@ -8,7 +8,7 @@ import (
 )
 
 // inFlightNote is why an object that no longer exists stays in the inventory for a while.
-const inFlightNote = "is gone, and stays in the inventory until no request of the instance before this one can bring it back"
+const inFlightNote = "no longer exists; it stays in the inventory until no request of the previous instance can create it again"
 
 // inFlightCreates holds the objects that a previous engine may still create: their inventory
 // announced them, and does not say that they were applied. They may appear until the requests of

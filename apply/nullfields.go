@@ -151,7 +151,7 @@ func (r *setRun) withoutNulls(ctx context.Context, o *unstructured.Unstructured)
 	}
 	all, root, err := r.schemaOf(ctx, o.GroupVersionKind())
 	if err != nil {
-		return nil, fmt.Errorf("reading the schema of %s, which says what the nulls in %s mean: %w", o.GetKind(), RefOf(o), err)
+		return nil, fmt.Errorf("reading the schema of %s, which defines the meaning of the nulls in %s: %w", o.GetKind(), RefOf(o), err)
 	}
 	all.dropNulls(o.Object, root)
 	return o, nil

@@ -416,7 +416,7 @@ func (r *setRun) addChangedFields(ctx context.Context, out outcome, live, answer
 
 // immutableFieldsNote names the declared fields that cannot be applied.
 func immutableFieldsNote(fields []string) string {
-	return strings.Join(fields, ", ") + " is declared otherwise, cannot change on a live object and stays as it is"
+	return strings.Join(fields, ", ") + " cannot change on a live object and keeps its value, which differs from the declaration"
 }
 
 // patchWithRetry is patchApply with retries for resources that this run just installed: kinds that

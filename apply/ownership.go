@@ -72,7 +72,7 @@ func (r *setRun) failIfOwnedElsewhere(d *desiredObject, live *unstructured.Unstr
 		return outcome{}, false
 	}
 	old := r.oldEntries[objectKeyOf(d.ref)]
-	message, hint := r.setNoun()+origin+" declares this object as well, and had it first", "declare the object in one of the two only"
+	message, hint := r.setNoun()+origin+" declares this object as well, and applied it first", "declare the object in only one of the two"
 	switch declares := r.opts.IsDeclaredBy; {
 	case declares != nil:
 		declared, known := declares(origin, d.ref)
@@ -81,8 +81,8 @@ func (r *setRun) failIfOwnedElsewhere(d *desiredObject, live *unstructured.Unstr
 		case known, r.isForced(d), origin == old.Annotations[r.engine.keys.Origin], !r.isOriginApplied(live):
 			return outcome{}, false
 		default:
-			message = r.setNoun() + origin + " has this object, and whether it still declares it cannot be seen from here"
-			hint += "; if that one is gone, " + r.engine.forceHint(d.ref)
+			message = r.setNoun() + origin + " owns this object, and Pergola cannot check whether it still declares it"
+			hint += "; if the other no longer exists, " + r.engine.forceHint(d.ref)
 		}
 	default:
 		if old.AppliedDigest == "" || origin == old.Annotations[r.engine.keys.Origin] || !r.isOriginApplied(live) {

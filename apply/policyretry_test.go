@@ -66,7 +66,7 @@ func TestPolicyWithoutParametersIsRetried(t *testing.T) {
 				return
 			}
 			assert.Equal(t, WebhookDenied, ReasonOf(err))
-			assert.ErrorContains(t, err, "define the kind that only-one takes its parameters from")
+			assert.ErrorContains(t, err, "define the kind from which only-one takes its parameters")
 			assert.GreaterOrEqual(t, clk.Since(began), policyRetryTimeout)
 		})
 	}

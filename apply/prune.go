@@ -212,7 +212,7 @@ func (r *setRun) examine(ctx context.Context, entries []Entry) []deletionCandida
 		case live == nil && r.engine.inFlight.has(r.cluster, e.key()):
 			r.recordRemaining(e, Deleting, inFlightNote)
 		case live == nil:
-			r.dropEntry(e, AlreadyDeleted, "it was gone already")
+			r.dropEntry(e, AlreadyDeleted, "it no longer existed")
 		case r.opts.IsDeclaredElsewhere != nil && r.opts.IsDeclaredElsewhere(e.Ref):
 			r.dropEntry(e, MovedToOtherSet, "another set declares it")
 		case r.isForeign(e, live):
@@ -220,7 +220,7 @@ func (r *setRun) examine(ctx context.Context, entries []Entry) []deletionCandida
 		case !r.isOurObject(e, live):
 			r.dropEntry(e, LeftAlone, notOursMessage)
 		case r.set.LeaveToCollector && r.isCollectable(live):
-			r.dropEntry(e, Retained, "the garbage collector deletes it when nothing refers to it any more")
+			r.dropEntry(e, Retained, "the garbage collector deletes it when nothing refers to it")
 		case isTrueAnnotation(live.GetAnnotations()[r.engine.keys.KeepObject]):
 			r.dropEntry(e, Retained, "annotation "+r.engine.keys.KeepObject)
 		case live.GetAnnotations()[r.engine.keys.Mode] == "Ignore":

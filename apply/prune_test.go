@@ -208,7 +208,7 @@ func TestDeletedObjectInUseIsStuck(t *testing.T) {
 	f.eventually("it is seen to be deleted", func() bool { c := f.c.Cached(RefOf(o)); return c != nil && c.GetDeletionTimestamp() != nil })
 	_, err = f.e.Apply(f.ctx, f.c, f.set(o), f.inv, ApplyOptions{DeleteTimeout: 50 * time.Millisecond})
 	assert.Equal(t, Stuck, ReasonOf(err))
-	require.ErrorContains(t, err, "something refers to it, for which it stays; take the finalizer off, and it is made anew at once")
+	require.ErrorContains(t, err, "it stays while something refers to it; to recreate it at once, remove the finalizer")
 	require.ErrorContains(t, err, "kubectl patch configmap -n "+o.GetNamespace()+` referred --type merge -p '{"metadata":{"finalizers":null}}'`)
 
 	f.removeFinalizers(o)

@@ -107,7 +107,7 @@ func (r *setRun) immutableOutcome(w applyRequest, live *unstructured.Unstructure
 	}
 	out.err.Message = out.message
 	if r.engine.protected[w.ref.GroupKind()] {
-		out.err.Hint = "keep its value: objects of this kind hold data or belong to others, and are never deleted to be made anew"
+		out.err.Hint = "keep its value: objects of this kind hold data or belong to others, and are never recreated"
 	}
 	return out
 }
@@ -243,7 +243,7 @@ func (r *setRun) stuckError(o *unstructured.Unstructured) *ObjectError {
 // deletion cannot be undone.
 func (c *Cluster) stuckHint(o *unstructured.Unstructured) string {
 	if f := o.GetFinalizers(); len(f) == 1 && f[0] == gardencorev1beta1.ReferenceProtectionFinalizer {
-		return c.RewriteKubectlOrNameCluster(fmt.Sprintf("something refers to it, for which it stays; take the finalizer off, and it is made anew at once: kubectl patch %s --type merge -p '{\"metadata\":{\"finalizers\":null}}'",
+		return c.RewriteKubectlOrNameCluster(fmt.Sprintf("it stays while something refers to it; to recreate it at once, remove the finalizer: kubectl patch %s --type merge -p '{\"metadata\":{\"finalizers\":null}}'",
 			KubectlName(RefOf(o))))
 	}
 	return "find the controller that should remove the finalizer; nothing else waits for this object"

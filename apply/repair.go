@@ -10,7 +10,7 @@ import (
 // its turn, its window or its approval. So it restores only what was applied.
 
 // errNoInventory is why nothing can be repaired.
-var errNoInventory = errors.New("its inventory is lost, so that it is not known what was applied: the next apply makes it anew")
+var errNoInventory = errors.New("its inventory is lost, so the applied objects are unknown: the next apply rebuilds it")
 
 // skipUnapplied drops objects from a repair that are declared differently than at their last apply.
 func (r *setRun) skipUnapplied() error {
@@ -26,7 +26,7 @@ func (r *setRun) skipUnapplied() error {
 	}
 	for _, e := range r.sortedOldEntries() {
 		if e.AppliedDigest != "" && !e.Deleting && !declared[e.key()] {
-			r.outcomes[e.key()] = outcome{ref: e.Ref, action: Skipped, message: "it is not declared any more, and that was not applied yet"}
+			r.outcomes[e.key()] = outcome{ref: e.Ref, action: Skipped, message: "it is no longer declared, and its removal was not applied yet"}
 		}
 	}
 	var kept []*desiredObject
@@ -35,7 +35,7 @@ func (r *setRun) skipUnapplied() error {
 			kept = append(kept, d)
 			continue
 		}
-		r.outcomes[objectKeyOf(d.ref)] = outcome{ref: d.ref, action: Skipped, message: "what is declared of it by now was not applied yet"}
+		r.outcomes[objectKeyOf(d.ref)] = outcome{ref: d.ref, action: Skipped, message: "its declaration changed, and the change was not applied yet"}
 	}
 	r.desired = kept
 	return nil

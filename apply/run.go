@@ -263,7 +263,7 @@ func (r *setRun) resolveNamespaces(ctx context.Context) error {
 			seen[objectKeyOf(d.ref)] = d
 			r.desired = append(r.desired, d)
 		case twin.digest != d.digest || d.ref.GroupKind() == secretKind && !sameSecretData(d.obj, twin.obj):
-			r.refuseObject(d, fmt.Sprintf("it is declared twice%s, and not alike", sourcesNote(twin.source, d.source)))
+			r.refuseObject(d, fmt.Sprintf("it is declared twice%s, with different content", sourcesNote(twin.source, d.source)))
 		}
 	}
 	r.desired = slices.DeleteFunc(r.desired, func(d *desiredObject) bool { return r.outcomes[objectKeyOf(d.ref)].action == Failed })

@@ -31,7 +31,7 @@ func WaitForServedKinds(ctx context.Context, clk clock.WithTicker, c *Cluster, o
 				return c.Explain(Ref{}, "read the API kinds", err)
 			}
 			if !clk.Now().Before(deadline) {
-				return fmt.Errorf("cluster %s: %s is defined, but the API server does not serve it after %s: look at the conditions of its CustomResourceDefinition", c.Name(), gvk, servedTimeout)
+				return fmt.Errorf("cluster %s: %s is defined, but the API server does not serve it after %s: check the conditions of its CustomResourceDefinition", c.Name(), gvk, servedTimeout)
 			}
 			select {
 			case <-ctx.Done():

@@ -35,7 +35,7 @@ func (c *Cluster) CheckSize(o *unstructured.Unstructured) *ObjectError {
 		return nil
 	}
 	return &ObjectError{Cluster: c.name, Object: RefOf(o), Op: "apply", Reason: Invalid,
-		Message: fmt.Sprintf("its values have %s, a %s may have %s", formatBytes(size), o.GetKind(), formatBytes(dataLimit)),
+		Message: fmt.Sprintf("its values have %s, and a %s may have at most %s", formatBytes(size), o.GetKind(), formatBytes(dataLimit)),
 		Hint:    "make it smaller, or split it into several objects"}
 }
 
@@ -72,6 +72,6 @@ func explainSize(e *ObjectError, o *unstructured.Unstructured) {
 		return
 	}
 	e.Reason = Invalid
-	e.Message = fmt.Sprintf("it has %s as JSON, the storage of the API server takes %s for an object with all that is kept of it", formatBytes(len(body)), formatBytes(storageLimit))
+	e.Message = fmt.Sprintf("it has %s as JSON, and the storage of the API server accepts at most %s for an object with its managed fields", formatBytes(len(body)), formatBytes(storageLimit))
 	e.Hint = "make it smaller, or split it into several objects"
 }

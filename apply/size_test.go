@@ -55,7 +55,7 @@ func TestSizes(t *testing.T) {
 			containers[0].(map[string]any)["env"] = []any{map[string]any{"name": "LARGE", "value": plain(size)}}
 			_, err := f.apply(f.set(o))
 			assert.Equal(t, Invalid, ReasonOf(err))
-			assert.Regexp(t, `Deployment \S+/large: apply: Invalid: it has (1\.76|2\.00) MiB \(\d+ bytes\) as JSON, the storage of the API server takes 1\.50 MiB`, err)
+			assert.Regexp(t, `Deployment \S+/large: apply: Invalid: it has (1\.76|2\.00) MiB \(\d+ bytes\) as JSON, and the storage of the API server accepts at most 1\.50 MiB`, err)
 		})
 	}
 }

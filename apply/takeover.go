@@ -36,7 +36,7 @@ type TakeoverManager struct {
 const LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
 // adoptionNote is the note of an adopted object.
-const adoptionNote = "it exists already; from now on it is deleted when it is not declared any more"
+const adoptionNote = "it exists already; from now on it is deleted when it is no longer declared"
 
 // isForced reports whether fields of others are taken over: the set, the object or the caller of
 // the engine may request that.
@@ -195,7 +195,7 @@ func (r *setRun) takeOverFields(ctx context.Context, w applyRequest, live *unstr
 	goes := fieldpath.NewSet()
 	switch {
 	case r.isInvalidUntilTakeover(ctx, w, err):
-		hidden = "what it removes can only be told when it is done"
+		hidden = "the fields that it removes are known only after the takeover"
 		if r.dry {
 			return outcome{ref: w.ref, action: Adopted, message: joinNotes(adoptionNote, takeoverNote(former, goes), hidden)}
 		}
@@ -420,7 +420,7 @@ func takeoverNote(former []string, goes *fieldpath.Set) string {
 	case len(names) > maxNotedFields:
 		names = append(names[:maxNotedFields], "…")
 	}
-	return text + " and removes what is not declared: " + strings.Join(names, ", ")
+	return text + " and removes undeclared fields: " + strings.Join(names, ", ")
 }
 
 func joinNotes(notes ...string) string {

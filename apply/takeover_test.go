@@ -147,7 +147,7 @@ func TestImperativeWritersKeepTheirFields(t *testing.T) {
 				item, err = f.planOne(set)
 				require.NoError(t, err)
 				assert.Equal(t, change.Adopt, item.Action)
-				assert.Contains(t, item.Reason, "from now on it is deleted when it is not declared any more")
+				assert.Contains(t, item.Reason, "from now on it is deleted when it is no longer declared")
 				assert.NotContains(t, item.Reason, "takes over")
 				for _, field := range item.Fields {
 					assert.NotContains(t, field.Path, "keep")
@@ -227,7 +227,7 @@ func TestPlanShowsWhatATakeoverRemoves(t *testing.T) {
 			assert.Equal(t, change.Adopt, item.Action)
 			assert.Equal(t, Adopted, r.Objects[0].Action)
 			assert.Equal(t, r.Objects[0].Message, item.Reason)
-			assert.Contains(t, item.Reason, "takes over the fields of "+c.manager+" and removes what is not declared: ")
+			assert.Contains(t, item.Reason, "takes over the fields of "+c.manager+" and removes undeclared fields: ")
 			for i := range item.Fields {
 				item.Fields[i].Manager = ""
 			}

@@ -38,8 +38,8 @@ func (c *Cluster) TerminatingError(ns *unstructured.Unstructured) *ObjectError {
 		return nil
 	}
 	return &ObjectError{Cluster: c.name, Object: RefOf(ns), Op: "apply", Reason: TerminatingNamespace,
-		Message: fmt.Sprintf("it is being deleted since %s and %s: nothing can be made in it", since.UTC().Format("2006-01-02 15:04:05 MST"), deletionBlocker(ns)),
-		Hint:    "let the controllers of what remains in it finish, or remove the finalizers of these objects; run again when the namespace is gone"}
+		Message: fmt.Sprintf("its deletion began at %s and %s: nothing can be created in it", since.UTC().Format("2006-01-02 15:04:05 MST"), deletionBlocker(ns)),
+		Hint:    "let the controllers of its remaining objects finish, or remove their finalizers; run again when the namespace no longer exists"}
 }
 
 // mergeNamespaceErrors replaces the errors of objects in a terminating namespace by one error about

@@ -37,8 +37,8 @@ func TestTerminatingNamespaceIsReportedOnce(t *testing.T) {
 			require.ErrorAs(t, err, &all)
 			require.Len(t, all, 1, err)
 			assert.Equal(t, TerminatingNamespace, all[0].Reason)
-			for _, part := range []string{"cluster test: Namespace " + ns.GetName() + ": ", "it is being deleted since ",
-				"configmaps. has 1 resource instances; Some content in the namespace has finalizers remaining: a/b", "run again when the namespace is gone"} {
+			for _, part := range []string{"cluster test: Namespace " + ns.GetName() + ": ", "its deletion began at ",
+				"configmaps. has 1 resource instances; Some content in the namespace has finalizers remaining: a/b", "run again when the namespace no longer exists"} {
 				assert.Contains(t, err.Error(), part)
 			}
 			assert.NotContains(t, err.Error(), "successfully deleted")

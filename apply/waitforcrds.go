@@ -86,7 +86,7 @@ func (r *setRun) waitForCondition(ctx context.Context, d *desiredObject, a waitC
 		if err != nil {
 			return err
 		}
-		missing := "it is not there"
+		missing := "it does not exist"
 		if live != nil {
 			missing = a.missing(live)
 		}

@@ -53,14 +53,14 @@ func valuesError(err error, defaults map[string]any) error {
 		where := strings.ReplaceAll(strings.Trim(found[1], "/"), "/", ".")
 		what := found[2]
 		if names := unknownValuePattern.FindStringSubmatch(what); names != nil {
-			what = "there is no value " + names[1]
+			what = "unknown value " + names[1]
 			if where != "" {
 				what += " here"
 			}
 			if one := strings.Trim(names[1], "'"); !strings.Contains(one, "'") {
 				hint := unknown.Hint(one, valueNamesAt(defaults, where))
 				if known := valueNamesAt(defaults, where); hint == "" && len(known) > 0 {
-					hint = fmt.Sprintf("; there are %s: correct it in --set or in the file of --values", strings.Join(known, ", "))
+					hint = fmt.Sprintf("; known values are %s: correct it in --set or in the file of --values", strings.Join(known, ", "))
 				}
 				what += hint
 			}

@@ -20,7 +20,7 @@ identify() { git_ config user.name demo; git_ config user.email demo@example.com
 waiting() { printf '$ %s\n' "${*:2}"; "$demo" waiting "$@"; }
 # settled waits until everything is ready: conditions are written with a small delay.
 settled() {
-  echo "Waiting until all of it is ready …"
+  echo "Waiting until everything is ready …"
   "$demo" waiting "for conditions: they are written a little later than what they are about" \
     bash -c 'for _ in $(seq 90); do if "$@" > /dev/null 2>&1; then exit; fi; sleep 2; done' settled "$pergola" status "$landscape" --live
 }
@@ -41,13 +41,13 @@ source_="$(find landscapes/local -type f -not -path '*/golden/*' | sort | xargs 
 
 say "A landscape in Git"
 if [ -d "$landscape/.git" ] && [ "$(cat "$work/source" 2>/dev/null)" = "$source_" ]; then
-  echo "The repository of the last demonstration is used again."
+  echo "Using the repository of the last demonstration again."
   identify
 else
   if [ -d "$landscape/.git" ]; then
     kept="$work/landscape-before-$(date +%Y%m%d-%H%M%S)"
     mv "$landscape" "$kept"
-    echo "landscapes/local has changed since the last demonstration: it begins anew. The former repository is kept in ${kept#"$root"/}."
+    echo "landscapes/local has changed since the last demonstration: starting with a new repository. The previous one is in ${kept#"$root"/}."
   fi
   mkdir -p "$landscape"
   cp -r landscapes/local/. "$landscape"
@@ -64,7 +64,7 @@ say "Is it valid?"
 run "$pergola" validate "$landscape"
 
 say "Apply it: Garden, Seed and Shoot converge in the order of their flows"
-echo "All of it is rendered first: some ten seconds."
+echo "Everything is rendered first, which takes about ten seconds."
 run "$pergola" apply "$landscape"
 control_planes
 
@@ -77,12 +77,12 @@ git_ add -A
 git_ commit -q -m "Keep events of the garden for $ttl, let the shoot have up to $maximum workers"
 git_ --no-pager diff HEAD~1 --stat
 
-say "What it does to every cluster (this is what a reviewer sees)"
+say "The effect on every cluster, as a reviewer sees it"
 differs "$pergola" diff "$landscape" --from HEAD~1 --to HEAD
 
-say "Apply it: only what changed is touched"
+say "Apply it: only changed objects are written"
 run "$pergola" apply "$landscape" --verbose
-event_ttl garden "$ttl" "The API servers of the garden were started anew with what the commit says"
+event_ttl garden "$ttl" "The API servers of the garden run again, with the value from the commit"
 
 say "Drift: a managed Deployment is deleted and a managed ConfigMap is edited, while Pergola watches"
 "$pergola" apply "$landscape" --watch > "$work/watch.log" 2>&1 &
@@ -94,7 +94,7 @@ wait "$watch" || true
 trap - EXIT
 # A running gardener-resource-manager may repair its objects first, and then has that in its log.
 grep '↻' "$work/watch.log" || lives
-if lives; then echo "Lines with ↻ are those of pergola apply --watch. What gardener-resource-manager, which runs in the cluster, has repaired first is in its log."; fi
+if lives; then echo "Lines with ↻ come from pergola apply --watch. Repairs by gardener-resource-manager, which runs in the cluster, are in its own log."; fi
 
 say "From Git: the operator, with the identity and the rights that the chart gives it"
 "$demo" secret pergola-runtime garden/landscape-age age.agekey="$SOPS_AGE_KEY_FILE"
@@ -102,7 +102,7 @@ say "From Git: the operator, with the identity and the rights that the chart giv
 "$demo" secret pergola-runtime garden/landscape-push token="$work/token"
 start_operator
 
-say "A bare repository, whose hook asks for a sync and shows its progress to whoever pushes"
+say "A bare repository: its hook requests a sync and shows the progress to the pusher"
 mkdir -p "${remote%/*}"
 [ -d "$remote" ] || git init -q --bare -b main "$remote"
 rm -f "$remote/hooks/post-receive" # from the last demonstration: nothing answers it yet
@@ -124,27 +124,27 @@ landscapes:
     decryption: {secretRef: {name: landscape-age}}
     receivers: [{name: push, type: hmac, secretRef: {name: landscape-push}}]
 EOT
-waiting "until the operator has begun anew" "$pergola" install --context pergola-runtime --values "$work/install.yaml"
+waiting "until the operator has restarted" "$pergola" install --context pergola-runtime --values "$work/install.yaml"
 # With a changed catalogue it publishes for the stopped gardenlet, and reports that as not working.
-run "$pergola" sync local --context pergola-runtime || { [ -n "${repeated:-}" ] && echo "It comes back now."; }
+run "$pergola" sync local --context pergola-runtime || { [ -n "${repeated:-}" ] && echo "The gardenlet starts again now."; }
 
-say "The gardenlet of the seed: what it needs is published in the virtual garden by now"
+say "The gardenlet of the seed: its input is published in the virtual garden"
 chart_values > "$work/chart.yaml"
 run "$pergola" install --role gardenlet-access --context pergola-virtual --values "$work/chart.yaml" --set gardenlet.seed=local
 "$demo" identity pergola-virtual "$seed_account" "$work/gardenlet-garden.kubeconfig"
 start_gardenlet
 
-say "git push: the operator applies the commit, the gardenlet takes what is its own"
+say "git push: the operator applies the commit, and the gardenlet its part of it"
 ttl="$(either "$shoot" eventTTL 4h 5h)" maximum="$(either "$shoot" maximum 5 6)"
 set_ "$shoot" eventTTL "$ttl"
 set_ "$shoot" maximum "$maximum"
 git_ add -A
 git_ commit -q -m "Keep events of the shoot for $ttl, let it have up to $maximum workers"
-waiting "for the operator, and for the gardenlet, which starts the control plane of the Shoot anew" git -C "$landscape" push demo main
+waiting "for the operator, and for the gardenlet, which restarts the control plane of the Shoot" git -C "$landscape" push demo main
 run "$pergola" history local --context pergola-runtime
-event_ttl shoot "$ttl" "The API servers of the Shoot were started anew with what was pushed"
+event_ttl shoot "$ttl" "The API servers of the Shoot run again, with the pushed value"
 
-say "Everything is as Git says"
+say "Everything is as declared in Git"
 settled
 run "$pergola" status "$landscape" --live
 go_on

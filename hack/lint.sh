@@ -24,7 +24,7 @@ go mod edit -json |
        END {for (p in seen) if (!indirect[p]) print p}' |
   while read -r path; do
     if ! grep -qF "| $path |" docs/explanation/dependencies.md; then
-      echo "docs/explanation/dependencies.md does not say why $path is there" >&2
+      echo "docs/explanation/dependencies.md gives no reason for $path" >&2
       exit 1
     fi
   done

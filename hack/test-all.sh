@@ -30,7 +30,7 @@ for part in "$@"; do
   case " $parts " in
   *" $part "*) ;;
   *)
-    echo "no part \"$part\": there are $parts" >&2
+    echo "no part \"$part\": use one of $parts" >&2
     exit 2
     ;;
   esac

@@ -73,9 +73,9 @@ func crashFailure(obj *unstructured.Unstructured, in inputs) *Failure {
 			if !isCrashLooping(c, in.now) {
 				continue
 			}
-			f := failf("a container ends again and again")
+			f := failf("a container keeps crashing")
 			if c.State.Running != nil { // for a waiting container, the cause has the message
-				f.Message = fmt.Sprintf("%s: container %q runs, but ends again and again: %d restart(s), last %s", podName(pod.Name), c.Name, c.RestartCount, describeTermination(&pod, c.Name, c.LastTerminationState.Terminated))
+				f.Message = fmt.Sprintf("%s: container %q runs, but keeps crashing: %d restart(s), last %s", podName(pod.Name), c.Name, c.RestartCount, describeTermination(&pod, c.Name, c.LastTerminationState.Terminated))
 			}
 			f.Reason = ReasonCrashing
 			return f

@@ -39,7 +39,7 @@ func restartedPodStatus(times int, ran, since time.Duration) string {
 func TestCrashingDeploymentIsUnhealthy(t *testing.T) {
 	waits := `{phase: Running, conditions: [{type: Ready, status: "False"}], containerStatuses: [{name: c, ready: false, restartCount: %d, image: i, imageID: i,
   state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}`
-	crashes := `pod "a": container "c" runs, but ends again and again: 3 restart(s), last Error (exit code 1)`
+	crashes := `pod "a": container "c" runs, but keeps crashing: 3 restart(s), last Error (exit code 1)`
 	for name, c := range map[string]struct {
 		pods []string
 		want string
@@ -53,12 +53,12 @@ func TestCrashingDeploymentIsUnhealthy(t *testing.T) {
 		"ran for nine minutes each time": {[]string{restartedPodStatus(3, 9*time.Minute, 9*time.Minute+59*time.Second)}, crashes},
 		"the kubelet has forgotten it":   {[]string{restartedPodStatus(3, 9*time.Minute, 10*time.Minute)}, ""},
 		"a sidecar": {[]string{`{phase: Running, conditions: [{type: Ready, status: "True"}], initContainerStatuses: [{name: s, ready: false, restartCount: 9, image: i, imageID: i,
-  state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}`}, `a container ends again and again; pod "a": container "s": CrashLoopBackOff after 9 restart(s), last Error (exit code 1)`},
-		"waits to be started again":     {[]string{fmt.Sprintf(waits, 2)}, `a container ends again and again; pod "a": container "c": CrashLoopBackOff after 2 restart(s), last Error (exit code 1)`},
+  state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}`}, `a container keeps crashing; pod "a": container "s": CrashLoopBackOff after 9 restart(s), last Error (exit code 1)`},
+		"waits to be started again":     {[]string{fmt.Sprintf(waits, 2)}, `a container keeps crashing; pod "a": container "c": CrashLoopBackOff after 2 restart(s), last Error (exit code 1)`},
 		"waits to be started once more": {[]string{fmt.Sprintf(waits, 1)}, ""},
 		"has just ended": {[]string{`{phase: Running, containerStatuses: [{name: c, ready: false, restartCount: 2, image: i, imageID: i,
-  state: {terminated: {exitCode: 1, reason: Error}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}`}, `a container ends again and again; pod "a": container "c": Error (exit code 1)`},
-		"a new one crashes, an old one runs": {[]string{`{phase: Running}`, restartedPodStatus(3, time.Minute, time.Second)}, `pod "b": container "c" runs, but ends again and again: 3 restart(s), last Error (exit code 1)`},
+  state: {terminated: {exitCode: 1, reason: Error}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}`}, `a container keeps crashing; pod "a": container "c": Error (exit code 1)`},
+		"a new one crashes, an old one runs": {[]string{`{phase: Running}`, restartedPodStatus(3, time.Minute, time.Second)}, `pod "b": container "c" runs, but keeps crashing: 3 restart(s), last Error (exit code 1)`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pods := []corev1.Pod{}

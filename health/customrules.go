@@ -49,7 +49,7 @@ func (j *judgement) applyRuling(obj *unstructured.Unstructured, r Ruling) {
 	}
 	message := r.Message
 	if message == "" {
-		message = "the rule of health for " + obj.GetKind() + " says so"
+		message = "the health rule for " + obj.GetKind() + " says so"
 	}
 	j.failure = &Failure{Reason: r.Reason, Message: message, Waiting: r.IsUnreported || j.progressing}
 }

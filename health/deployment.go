@@ -50,7 +50,7 @@ func deploymentProgressing(obj *unstructured.Unstructured, in inputs) (bool, str
 	}
 	if in.hasPods {
 		if live, want := livePods(obj, in.related.Pods), intOrDefault(obj, 1, "spec", "replicas"); live != want {
-			return true, fmt.Sprintf("%d pods are there, expected %d: old ones are still terminating or new ones missing", live, want)
+			return true, fmt.Sprintf("%d pods exist, expected %d: old pods are still terminating or new pods are missing", live, want)
 		}
 	}
 	return false, "Deployment is fully rolled out"

@@ -50,7 +50,7 @@ func checkExtensionObject(obj *unstructured.Unstructured) *Failure {
 		return waitf("observed generation outdated (%d/%d)", seen, generation(obj))
 	}
 	if op, ok := obj.GetAnnotations()[annotationOperation]; ok {
-		return waitf("operation %q is not yet taken up by the extension", op)
+		return waitf("operation %q is not yet started by the extension", op)
 	}
 	last, ok := fieldAt(obj.Object, "status", "lastOperation").(map[string]any)
 	if !ok {
@@ -79,7 +79,7 @@ func checkAfterRequest(obj *unstructured.Unstructured, done time.Time) *Failure 
 		return failf("annotation %s is not a time: %v", annotationTimestamp, err)
 	}
 	if requested = requested.Truncate(time.Second).UTC(); requested.After(done.UTC()) {
-		return waitf("reconciliation was requested at %s, the last update is of %s",
+		return waitf("reconciliation was requested at %s, the last update was at %s",
 			requested.Format(time.RFC3339), done.UTC().Format(time.RFC3339))
 	}
 	return nil

@@ -104,13 +104,13 @@ func TestDeploymentWithPods(t *testing.T) {
 		message     string
 	}{
 		"one pod":                     {[]corev1.Pod{webPod(t, "a", readyPod), foreign, elsewhere}, false, "Replicas: 0/1"},
-		"an old pod is still there":   {[]corev1.Pod{webPod(t, "a", readyPod), webPod(t, "b", readyPod)}, true, "2 pods are there, expected 1"},
+		"an old pod is still there":   {[]corev1.Pod{webPod(t, "a", readyPod), webPod(t, "b", readyPod)}, true, "2 pods exist, expected 1"},
 		"a new pod fails":             {[]corev1.Pod{webPod(t, "a", readyPod), webPod(t, "b", imagePull)}, true, "ImagePullBackOff"},
 		"ended pods do not count":     {[]corev1.Pod{webPod(t, "a", readyPod), webPod(t, "b", succeededPod), webPod(t, "c", bySignal)}, false, ""},
 		"evicted pods do not count":   {[]corev1.Pod{webPod(t, "a", readyPod), webPod(t, "b", evicted)}, false, ""},
 		"disrupted pods do not count": {[]corev1.Pod{webPod(t, "a", readyPod), disrupted}, false, ""},
 		"completed pods don't count":  {[]corev1.Pod{webPod(t, "a", readyPod), webPod(t, "b", completedPod)}, false, ""},
-		"no pods at all":              {nil, true, "0 pods are there, expected 1"},
+		"no pods at all":              {nil, true, "0 pods exist, expected 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := health.Check(obj, health.WithPods(c.pods))

@@ -29,7 +29,7 @@ func (l *layer) checkLink(name string) bool {
 		return false
 	}
 	if _, err := fs.Stat(l.fs, name); err != nil {
-		l.report(name, 0, 0, "landscape/link", schemas.TypeInvalid, "is a symbolic link to %q, which leads to nothing", target)
+		l.report(name, 0, 0, "landscape/link", schemas.TypeInvalid, "is a symbolic link to %q, which does not exist", target)
 		return false
 	}
 	return true

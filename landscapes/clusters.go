@@ -102,7 +102,7 @@ func (l *Landscape) checkClusterMoves(before *Landscape) []schemas.Violation {
 		out = append(out, schemas.Violation{
 			Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: d.kind.Kind, Namespace: d.namespace, Name: d.name,
 			Field: field, Type: schemas.TypeRequired, Rule: ruleClusterStays,
-			Message: "nothing in the runtime cluster refers to it any more, so that it would be put into the virtual garden; remove it, or say by this annotation where it belongs: runtime or virtual",
+			Message: "no object of the runtime cluster refers to it, so it would move to the virtual garden; remove it, or set runtime or virtual here",
 		})
 	}
 	return out

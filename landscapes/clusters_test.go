@@ -47,7 +47,7 @@ func TestSecretsDoNotMoveSilently(t *testing.T) {
 				return
 			}
 			require.Len(t, texts, 1)
-			assert.Contains(t, texts[0], "secret.yaml:4:9: error: Secret garden/dns: metadata.annotations[landscape.pergola.dev/cluster]: nothing in the runtime cluster refers to it any more")
+			assert.Contains(t, texts[0], "secret.yaml:4:9: error: Secret garden/dns: metadata.annotations[landscape.pergola.dev/cluster]: no object of the runtime cluster refers to it")
 		})
 	}
 }

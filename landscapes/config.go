@@ -78,7 +78,7 @@ func (l *loader) checkExternal(config *Declaration, spec map[string]any) {
 		}
 		for j := range l.landscape.Declarations {
 			if d := &l.landscape.Declarations[j]; d.kind.Kind == kind && d.namespace == namespace && d.name == name {
-				l.warnField(config, fmt.Sprintf("spec.external[%d]", i), ruleConfig, fmt.Sprintf("is declared in %s:%d, so that it is not external; remove the entry, or the declaration if something else makes the object", d.File, d.Line))
+				l.warnField(config, fmt.Sprintf("spec.external[%d]", i), ruleConfig, fmt.Sprintf("is declared in %s:%d, so it is not external; remove the entry, or the declaration if something else creates the object", d.File, d.Line))
 				break
 			}
 		}
@@ -102,7 +102,7 @@ func (l *loader) checkClusterOnlyFields(config *Declaration, spec map[string]any
 func (l *loader) checkGates(config *Declaration, spec map[string]any) {
 	gates, _ := spec["featureGates"].(map[string]any)
 	if gates["RemoveVali"] == true && gates["VictoriaLogsBackend"] != true {
-		l.reportField(config, "spec.featureGates.RemoveVali", schemas.TypeInvalid, ruleConfig, "does nothing without VictoriaLogsBackend: Vali stays, so that logs are kept somewhere")
+		l.reportField(config, "spec.featureGates.RemoveVali", schemas.TypeInvalid, ruleConfig, "has no effect without VictoriaLogsBackend: Vali stays, because logs need a backend")
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 	}
 }
@@ -131,11 +131,11 @@ func (l *loader) checkThresholds(config *Declaration, spec map[string]any) {
 		name, ok := entry["type"].(string)
 		if ok && !slices.Contains(known, name) {
 			l.reportField(config, field+".type", schemas.TypeNotSupported, ruleConfig,
-				fmt.Sprintf("no condition %q is checked%s; there are %s", name, didYouMean(name, known), strings.Join(known, ", ")))
+				fmt.Sprintf("there is no condition %q%s; the conditions are %s", name, didYouMean(name, known), strings.Join(known, ", ")))
 		}
 		text, _ := entry["duration"].(string)
 		if duration, err := time.ParseDuration(text); err == nil && duration < 0 {
-			l.reportField(config, field+".duration", schemas.TypeInvalid, ruleConfig, "must not be negative; 0s lets the condition turn at once")
+			l.reportField(config, field+".duration", schemas.TypeInvalid, ruleConfig, "must not be negative; 0s changes the condition at once")
 		} else if err == nil && duration > 0 && duration < time.Second {
 			l.reportField(config, field+".duration", schemas.TypeInvalid, ruleConfig, "is less than a second; checks are minutes apart, so write 0s, or a time such as 1m")
 			l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
@@ -196,7 +196,7 @@ func (l *loader) factsProblem(facts, file string) string {
 		return "must be given by a relative path with slashes"
 	}
 	if !fs.ValidPath(file) {
-		return "lies outside of the repository"
+		return "is outside the repository"
 	}
 	if problem := l.checkPath(file); problem != "" {
 		return problem

@@ -26,13 +26,13 @@ func TestConfig(t *testing.T) {
 		"crd":                  {"  gardenAPI: crd\n", nil},
 		"aggregated":           {"  gardenAPI: aggregated\n", nil},
 		"thresholds":           {"  conditionThresholds:\n  - {type: ControlPlaneHealthy, duration: 1m}\n  - {type: EveryNodeReady, duration: 0s}\n", nil},
-		"unknown threshold":    {"  conditionThresholds:\n  - {type: ControlPlaneHealty, duration: 1m}\n", []string{`landscape.yaml:6:12: error: Landscape test: spec.conditionThresholds[0].type: no condition "ControlPlaneHealty" is checked; did you mean ControlPlaneHealthy?; there are APIServerAvailable, BackupBucketsReady, `}},
-		"threshold twice":      {"  conditionThresholds:\n  - {type: EveryNodeReady, duration: 1m}\n  - {type: EveryNodeReady, duration: 2m}\n", []string{`landscape.yaml:7:12: error: Landscape test: spec.conditionThresholds[1].type: is given already by spec.conditionThresholds[0]`}},
+		"unknown threshold":    {"  conditionThresholds:\n  - {type: ControlPlaneHealty, duration: 1m}\n", []string{`landscape.yaml:6:12: error: Landscape test: spec.conditionThresholds[0].type: there is no condition "ControlPlaneHealty"; did you mean ControlPlaneHealthy?; the conditions are APIServerAvailable, BackupBucketsReady, `}},
+		"threshold twice":      {"  conditionThresholds:\n  - {type: EveryNodeReady, duration: 1m}\n  - {type: EveryNodeReady, duration: 2m}\n", []string{`landscape.yaml:7:12: error: Landscape test: spec.conditionThresholds[1].type: is already used by spec.conditionThresholds[0]`}},
 		"threshold of nothing": {"  conditionThresholds:\n  - {type: EveryNodeReady, duration: 1ms}\n", []string{`landscape.yaml:6:38: warning: Landscape test: spec.conditionThresholds[0].duration: is less than a second`}},
 		"threshold of days":    {"  conditionThresholds:\n  - {type: EveryNodeReady, duration: 3000m}\n", []string{`landscape.yaml:6:38: warning: Landscape test: spec.conditionThresholds[0].duration: is more than a day: a check fails for 50h0m0s before`}},
 		"negative threshold":   {"  conditionThresholds:\n  - {type: EveryNodeReady, duration: -1m}\n", []string{`landscape.yaml:6:38: error: Landscape test: spec.conditionThresholds[0].duration: must not be negative`}},
 		"protected kinds":      {"  deletionGate: {protectedKinds: [Shoot, PersistentVolumeClaim, Etcd, Etcd.druid.gardener.cloud, Deployment.apps, Service., Gateway.networking.istio.io]}\n", nil},
-		"unknown kind":         {"  deletionGate: {protectedKinds: [PersistentVolumClaim]}\n", []string{`landscape.yaml:5:35: error: Landscape test: spec.deletionGate.protectedKinds[0]: "PersistentVolumClaim" is no known kind; did you mean PersistentVolumeClaim?; write KIND.GROUP for kinds of other APIs [landscape/config]`}},
+		"unknown kind":         {"  deletionGate: {protectedKinds: [PersistentVolumClaim]}\n", []string{`landscape.yaml:5:35: error: Landscape test: spec.deletionGate.protectedKinds[0]: "PersistentVolumClaim" is not a known kind; did you mean PersistentVolumeClaim?; write KIND.GROUP for kinds of other APIs [landscape/config]`}},
 		"unknown kind of apps": {"  deletionGate: {protectedKinds: [Deploymnt.apps]}\n", []string{`the group "apps" has no kind "Deploymnt"; did you mean Deployment?`}},
 		"no kind":              {"  deletionGate: {protectedKinds: [a.b]}\n", []string{`"a.b" is neither KIND nor KIND.GROUP, such as Etcd.druid.gardener.cloud`}},
 	}
@@ -99,7 +99,7 @@ func TestFactsFile(t *testing.T) {
 		"missing":      {"nope.yaml", "", nil}, // package render reports it
 		"too large":    {"facts.yaml", "a: {}\n#" + strings.Repeat("x", 1<<20), []string{"facts.yaml:0:0 TooLong is larger than 1 MiB: it has 1.1 MiB; make several files of it"}},
 		"binary":       {"facts.yaml", "a: \x00", []string{"facts.yaml:1:4 Invalid the file is binary: it holds a zero byte"}},
-		"outside":      {"../../x.yaml", "", []string{`landscape.yaml:5:10 Invalid the file "../../x.yaml" lies outside of the repository`}},
+		"outside":      {"../../x.yaml", "", []string{`landscape.yaml:5:10 Invalid the file "../../x.yaml" is outside the repository`}},
 		"absolute":     {"/etc/passwd", "", []string{`landscape.yaml:5:10 Invalid the file "/etc/passwd" must be given by a relative path with slashes`}},
 		"a folder":     {"sub", "", []string{`landscape.yaml:5:10 Invalid the file "sub" is a folder`}},
 		"of the layer": {"../base/facts.yaml", "", nil},
@@ -188,7 +188,7 @@ func TestSpecialFolders(t *testing.T) {
 	require.NoError(t, os.Symlink("../../shared/vpa", filepath.Join(dir, "components", "seed", "linked")))
 	_, violations, err := Load(t.Context(), dir, Options{})
 	require.NoError(t, err)
-	const overlay = "is no overlay: overlays are folders components/OWNER/COMPONENT with a kustomization.yaml"
+	const overlay = "is not an overlay: overlays are folders components/OWNER/COMPONENT with a kustomization.yaml"
 	assert.Equal(t, []string{
 		`components/Garden:0:0 NotSupported "Garden" owns no components; did you mean garden?; overlays are in components/garden, components/seed or components/shoot`,
 		`components/sead:0:0 NotSupported "sead" owns no components; did you mean seed?; overlays are in components/garden, components/seed or components/shoot`,
@@ -211,7 +211,7 @@ func TestSpecialFolders(t *testing.T) {
 	l, violations, err := Load(t.Context(), filepath.Join(dir, "live"), Options{Root: dir})
 	require.NoError(t, err)
 	assert.Equal(t, []string{
-		"components:0:0 Forbidden is a symbolic link: components must be a folder of the landscape itself; to share it, put it into a folder that is listed in spec.layers",
+		"components:0:0 Forbidden is a symbolic link: components must be a folder of the landscape itself; to share it, put it into a folder of spec.layers",
 		"golden:0:0 Invalid must be a folder: the name is reserved",
 	}, summaries(violations))
 	assert.Empty(t, l.Overlays)

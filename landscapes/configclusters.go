@@ -65,7 +65,7 @@ func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
 		i := slices.IndexFunc(before, func(c cluster) bool { return c.access == here.access && c.field != mayShare })
 		if i >= 0 {
 			l.reportField(config, field, schemas.TypeDuplicate, ruleConfig,
-				fmt.Sprintf("is reached as %s is, so that both would be the same cluster; give it a context of its own, or name its file by --kubeconfig %s=PATH", before[i].field, name))
+				fmt.Sprintf("has the same access as %s, so both would be the same cluster; give it its own context, or pass --kubeconfig %s=PATH", before[i].field, name))
 			v, place := &l.violations[len(l.violations)-1], config.KeyPosition(field)
 			v.Line, v.Column, v.Severity = place.Line, place.Column, schemas.SeverityWarning
 		}
@@ -83,7 +83,7 @@ func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
 		}
 		if differs := l.networkDifference(name); differs != "" {
 			l.reportField(config, field, schemas.TypeInvalid, ruleConfig,
-				fmt.Sprintf("is reached as the runtime cluster is, and the two are not one cluster: %s; give it a context of its own, or mend the ranges", differs))
+				fmt.Sprintf("has the same access as the runtime cluster, but the networks differ: %s; give it its own context, or correct the ranges", differs))
 			v, place := &l.violations[len(l.violations)-1], config.KeyPosition(field)
 			v.Line, v.Column, v.Severity = place.Line, place.Column, schemas.SeverityWarning
 		}

@@ -103,15 +103,15 @@ func TestClustersOfSeeds(t *testing.T) {
 
 // TestSharedClusters: each owner has a cluster of its own, but a Seed may be the runtime cluster.
 func TestSharedClusters(t *testing.T) {
-	const same = " is, so that both would be the same cluster; give it a context of its own, or name its file by --kubeconfig "
+	const same = ", so both would be the same cluster; give it its own context, or pass --kubeconfig "
 	for name, test := range map[string]struct{ clusters, want string }{
 		"each its own":              {"{runtime: {context: a}, virtual: {context: b}, seeds: {one: {context: c}, two: {context: d}}}", ""},
 		"a Seed in runtime":         {"{runtime: {context: a}, seeds: {one: {context: a}, two: {context: d}}}", ""},
-		"two Seeds":                 {"{seeds: {one: {context: a}, two: {context: a}}}", "spec.clusters.seeds[two]: is reached as spec.clusters.seeds[one]" + same + "two=PATH"},
-		"two Seeds in runtime":      {"{runtime: {context: a}, seeds: {one: {context: a}, two: {context: a}}}", "spec.clusters.seeds[two]: is reached as spec.clusters.seeds[one]"},
+		"two Seeds":                 {"{seeds: {one: {context: a}, two: {context: a}}}", "spec.clusters.seeds[two]: has the same access as spec.clusters.seeds[one]" + same + "two=PATH"},
+		"two Seeds in runtime":      {"{runtime: {context: a}, seeds: {one: {context: a}, two: {context: a}}}", "spec.clusters.seeds[two]: has the same access as spec.clusters.seeds[one]"},
 		"two of the environment":    {"{seeds: {one: {}, two: {}}}", "spec.clusters.seeds[two]"},
-		"virtual is runtime":        {"{runtime: {context: a}, virtual: {context: a}}", "spec.clusters.virtual: is reached as spec.clusters.runtime" + same + "virtual=PATH"},
-		"a Seed is virtual":         {"{virtual: {kubeconfig: k}, seeds: {one: {kubeconfig: k}}}", "spec.clusters.seeds[one]: is reached as spec.clusters.virtual"},
+		"virtual is runtime":        {"{runtime: {context: a}, virtual: {context: a}}", "spec.clusters.virtual: has the same access as spec.clusters.runtime" + same + "virtual=PATH"},
+		"a Seed is virtual":         {"{virtual: {kubeconfig: k}, seeds: {one: {kubeconfig: k}}}", "spec.clusters.seeds[one]: has the same access as spec.clusters.virtual"},
 		"one file, two contexts":    {"{virtual: {kubeconfig: k, context: a}, seeds: {one: {kubeconfig: k, context: b}}}", ""},
 		"one context in two files":  {"{virtual: {kubeconfig: k, context: a}, seeds: {one: {kubeconfig: l, context: a}}}", ""},
 		"the same Secret":           {"{runtime: {secretRef: {name: a}}, virtual: {secretRef: {name: a}}}", "spec.clusters.virtual"},
@@ -140,7 +140,7 @@ func TestSharedClusters(t *testing.T) {
 func TestSeedInAnotherCluster(t *testing.T) {
 	for name, test := range map[string]struct{ context, pods, want string }{
 		"the runtime cluster":     {"a", "10.1.0.0/16", ""},
-		"another range":           {"a", "10.2.0.0/16", "spec.clusters.seeds[one]: is reached as the runtime cluster is, and the two are not one cluster: pods are 10.2.0.0/16 in the Seed, and 10.1.0.0/16 in the Garden"},
+		"another range":           {"a", "10.2.0.0/16", "spec.clusters.seeds[one]: has the same access as the runtime cluster, but the networks differ: pods are 10.2.0.0/16 in the Seed, and 10.1.0.0/16 in the Garden"},
 		"a cluster of its own":    {"b", "10.2.0.0/16", ""},
 		"a range that is not set": {"a", "", ""},
 	} {

@@ -40,7 +40,7 @@ func (l *loader) checkProtectedKinds(config *Declaration, spec map[string]any) {
 		switch {
 		case !hasGroup && !slices.Contains(all, kind):
 			l.reportField(config, field, schemas.TypeNotSupported, ruleConfig,
-				fmt.Sprintf("%q is no known kind%s; write KIND.GROUP for kinds of other APIs", text, didYouMean(kind, all)))
+				fmt.Sprintf("%q is not a known kind%s; write KIND.GROUP for kinds of other APIs", text, didYouMean(kind, all)))
 		case hasGroup && known && !slices.Contains(kinds, kind):
 			l.reportField(config, field, schemas.TypeNotSupported, ruleConfig, fmt.Sprintf("the group %q has no kind %q%s", group, kind, didYouMean(kind, kinds)))
 		case hasGroup && (kind == "" || !known && !strings.Contains(group, ".")):

@@ -27,7 +27,7 @@ func (l *loader) checkHealth(config *Declaration, spec map[string]any) {
 	const fieldProgressing = "spec.managedResourceProgressingThreshold"
 	text, _ := spec["managedResourceProgressingThreshold"].(string)
 	if threshold, err := time.ParseDuration(text); err == nil && threshold < 0 {
-		l.reportField(config, fieldProgressing, schemas.TypeInvalid, ruleConfig, "must not be negative; 0s fails what is progressing at once")
+		l.reportField(config, fieldProgressing, schemas.TypeInvalid, ruleConfig, "must not be negative; 0s fails progressing objects at once")
 	}
 	health, _ := spec["health"].(map[string]any)
 	l.reportHealth(config, health, func(file string) []byte {
@@ -131,10 +131,10 @@ func ineffectiveHealthFields(rule custom.Rule) map[string]string {
 	}
 	out := map[string]string{}
 	if same(rule.Healthy, "true") && rule.Progressing == "" {
-		out["healthy"] = "is true of each object, so that none of the kind ever fails, nor is waited for; write an expression over its status, such as self.status.ready"
+		out["healthy"] = "is always true, so no object of the kind ever fails or is waited for; write an expression over its status, such as self.status.ready"
 	}
 	if same(rule.Progressing, rule.Healthy) {
-		out["progressing"] = "is the same expression as healthy, so that an object is progressing exactly while it is healthy; write what holds during a rollout, or leave progressing out"
+		out["progressing"] = "is the same expression as healthy, so an object is progressing only while it is healthy; write a condition of a rollout, or remove progressing"
 	}
 	return out
 }
@@ -249,7 +249,7 @@ func functionHint(name string) string {
 		}
 	}
 	if len(near) == 0 {
-		return "; there are those that Kubernetes has in CEL, such as size, startsWith, contains, matches, all, exists, filter and orValue"
+		return "; Kubernetes has CEL functions such as size, startsWith, contains, matches, all, exists, filter and orValue"
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }

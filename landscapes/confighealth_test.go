@@ -44,15 +44,15 @@ func TestHealthRules(t *testing.T) {
 			`message: '"phase " + self.status.phase'`), nil},
 		"of a known kind":     {rules("{apiGroup: apps, kind: Deployment, healthy: self.status.availableReplicas > 0}"), nil},
 		"of the core group":   {rules("{kind: PersistentVolumeClaim, healthy: self.status.phase == 'Bound'}"), nil},
-		"always healthy":      {rules(database + "healthy: «'true'}"), []string{"warning: Landscape test: spec.health.rules[0].healthy: is true of each object, so that none of the kind ever fails, nor is waited for; write an expression over its status, such as self.status.ready [landscape/health]"}},
+		"always healthy":      {rules(database + "healthy: «'true'}"), []string{"warning: Landscape test: spec.health.rules[0].healthy: is always true, so no object of the kind ever fails or is waited for; write an expression over its status, such as self.status.ready [landscape/health]"}},
 		"a boolean":           {rules(database + "healthy: «true}"), []string{"spec.health.rules[0].healthy: must be text"}},
 		"only progressing":    {rules(database + "healthy: 'true', progressing: self.status.busy}"), nil},
-		"the same":            {rules(database + "healthy: self.status.ready, progressing: «'self.status.ready'}"), []string{"warning: Landscape test: spec.health.rules[0].progressing: is the same expression as healthy, so that an object is progressing exactly while it is healthy; write what holds during a rollout, or leave progressing out [landscape/health]"}},
+		"the same":            {rules(database + "healthy: self.status.ready, progressing: «'self.status.ready'}"), []string{"warning: Landscape test: spec.health.rules[0].progressing: is the same expression as healthy, so an object is progressing only while it is healthy; write a condition of a rollout, or remove progressing [landscape/health]"}},
 		"none":                {"  health: {rules: []}\n", nil},
 		"others":              {"  health: {otherKinds: Existence}\n", nil},
-		"others, misspelt":    {"  health: {otherKinds: «Existense}\n", []string{`spec.health.otherKinds: "Existense" is not supported, but "Status" or "Existence"`}},
+		"others, misspelt":    {"  health: {otherKinds: «Existense}\n", []string{`spec.health.otherKinds: "Existense" is not supported; use "Status" or "Existence"`}},
 		"threshold":           {"  managedResourceProgressingThreshold: 1h\n", nil},
-		"threshold, negative": {"  managedResourceProgressingThreshold: «-1h\n", []string{"spec.managedResourceProgressingThreshold: must not be negative; 0s fails what is progressing at once [landscape/config]"}},
+		"threshold, negative": {"  managedResourceProgressingThreshold: «-1h\n", []string{"spec.managedResourceProgressingThreshold: must not be negative; 0s fails progressing objects at once [landscape/config]"}},
 		"threshold, no time":  {"  managedResourceProgressingThreshold: «soon\n", []string{"spec.managedResourceProgressingThreshold: "}},
 
 		"plain":               {rules(database + "healthy: «obj.status.ready}"), []string{notDeclared}},
@@ -68,7 +68,7 @@ func TestHealthRules(t *testing.T) {
 		"of an anchor":        {rules(database+"healthy: &x 'self.a && «obj.x'}") + "    - {apiGroup: example.org, kind: Other, healthy: «*x}\n", []string{notDeclared, notDeclaredAfter}},
 		"two in one":          {rules(database + "healthy: «obj.a && «obj.x}"), []string{notDeclared, notDeclared}},
 		"unknown function":    {rules(database + "healthy: self.a.«startWith('x')}"), []string{"spec.health.rules[0].healthy: undeclared reference to 'startWith'; did you mean startsWith? [landscape/health]"}},
-		"unlike any":          {rules(database + "healthy: self.a.«foobar('x')}"), []string{"undeclared reference to 'foobar'; there are those that Kubernetes has in CEL, such as size, startsWith, contains"}},
+		"unlike any":          {rules(database + "healthy: self.a.«foobar('x')}"), []string{"undeclared reference to 'foobar'; Kubernetes has CEL functions such as size, startsWith, contains"}},
 		"of other languages":  {rules(database + "healthy: self.a.«length() > 1 && «lower(self.b)}"), []string{"undeclared reference to 'length'; did you mean size", "undeclared reference to 'lower'; did you mean lowerAscii?"}},
 		"one ampersand":       {rules(database + "healthy: self.a «& self.b}"), []string{"Syntax error: token recognition error at: '& '; the operator is && ["}},
 		"a word as operator":  {rules(database + "healthy: self.a «and self.b}"), []string{"; the operator is && ["}},
@@ -78,17 +78,17 @@ func TestHealthRules(t *testing.T) {
 		"ends too early, too": {rules("apiGroup: example.org", "kind: Database", "healthy: |", "  self.a ==«"), []string{"spec.health.rules[0].healthy: Syntax error: the expression ends too early [landscape/health]"}},
 		"wrong type": {rules(database + `healthy: '«"yes"', message: '«1'}`), []string{"spec.health.rules[0].healthy: yields string, expected bool",
 			"spec.health.rules[0].message: yields int, expected string"}},
-		"too long":     {rules(database + "healthy: «'" + strings.Repeat("true && ", 600) + "true'}"), []string{"spec.health.rules[0].healthy: has 4804 bytes, 4096 at most are allowed"}},
+		"too long":     {rules(database + "healthy: «'" + strings.Repeat("true && ", 600) + "true'}"), []string{"spec.health.rules[0].healthy: has 4804 bytes, and at most 4096 are allowed"}},
 		"nothing said": {rules("«{apiGroup: example.org, kind: Database}"), []string{"spec.health.rules[0].healthy: is required, unless progressing is given"}},
 
-		"a Secret":             {rules("{kind: «Secret, healthy: self.a}"), []string{"spec.health.rules[0].kind: Secrets cannot be judged by a rule"}},
+		"a Secret":             {rules("{kind: «Secret, healthy: self.a}"), []string{"spec.health.rules[0].kind: a rule cannot judge Secrets"}},
 		"no kind":              {rules("«{apiGroup: apps, healthy: 'self.a ==«'}"), []string{"spec.health.rules[0].kind: must be set", "spec.health.rules[0].healthy: Syntax error: "}},
 		"an empty kind":        {rules("{apiGroup: apps, kind: «'', healthy: self.a}"), []string{"spec.health.rules[0].kind: is required"}},
 		"a kind misspelt":      {rules("{apiGroup: apps, kind: «Deploymnt, healthy: self.a}"), []string{`spec.health.rules[0].kind: the group "apps" has no kind "Deploymnt"; did you mean Deployment?`}},
 		"a kind without group": {rules("{kind: «StatefulSet, healthy: self.a}"), []string{`spec.health.rules[0].kind: the core group has no kind "StatefulSet"; it is one of apiGroup apps [landscape/health]`}},
 		"a group misspelt":     {rules("{apiGroup: «app, kind: Deployment, healthy: self.a}"), []string{`spec.health.rules[0].apiGroup: there is no API group "app"; did you mean apps?`}},
 		"a version":            {rules("{apiGroup: «apps/v1, kind: Deployment, healthy: self.a}"), []string{`spec.health.rules[0].apiGroup: "apps/v1" has a version`}},
-		"twice":                {rules("{kind: Pod, healthy: self.a}") + "    - «{kind: Pod, healthy: «obj}\n", []string{"spec.health.rules[1]: is given already by spec.health.rules[0]", notDeclaredAfter}},
+		"twice":                {rules("{kind: Pod, healthy: self.a}") + "    - «{kind: Pod, healthy: «obj}\n", []string{"spec.health.rules[1]: is already used by spec.health.rules[0]", notDeclaredAfter}},
 		"no text":              {rules("{kind: Pod, healthy: «true}"), []string{"spec.health.rules[0].healthy: must be text"}},
 		"no rule":              {rules("«Pod"), []string{"spec.health.rules[0]: must be an object"}},
 		"an unknown field":     {rules("{kind: Pod, «healty: 'true', progressing: 'true'}"), []string{`the field "healty" does not exist; did you mean "healthy"?`}},
@@ -137,7 +137,7 @@ func TestTooManyHealthRules(t *testing.T) {
 		fmt.Fprintf(&text, "    - {apiGroup: a.org, kind: K%d, healthy: self.a}\n", i)
 	}
 	_, lines := validateFiles(t, map[string]string{"landscape.yaml": withSpec(text.String())}, ".")
-	assert.Equal(t, []string{"landscape.yaml:263:31: error: Landscape test: spec.health.rules[256].kind: there are 257 rules, 256 at most are allowed [landscape/health]"}, lines)
+	assert.Equal(t, []string{"landscape.yaml:263:31: error: Landscape test: spec.health.rules[256].kind: there are 257 rules, and at most 256 are allowed [landscape/health]"}, lines)
 }
 
 // TestHealthRulesOfALayer: a finding names the file that contains the rule.

@@ -24,7 +24,7 @@ func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 	if timeout, err := time.ParseDuration(text); err == nil && timeout <= 0 {
 		l.reportField(config, "spec.timeout", schemas.TypeInvalid, ruleConfig, "must be more than 0, such as 1h")
 	} else if err == nil && timeout < time.Minute {
-		l.warnField(config, "spec.timeout", ruleConfig, "is less than a minute, in which hardly anything gets healthy: each sync would fail by it; write a time such as 1h")
+		l.warnField(config, "spec.timeout", ruleConfig, "is less than a minute, too short for objects to become healthy, so each sync would fail; write a time such as 1h")
 	}
 	list, _ := spec["windows"].([]any)
 	never := len(list) > 0
@@ -52,7 +52,7 @@ func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 		}
 	}
 	if never {
-		l.reportField(config, "spec.windows", schemas.TypeInvalid, ruleConfig, "none of them ever opens: nothing could be applied any more, not even what takes them away")
+		l.reportField(config, "spec.windows", schemas.TypeInvalid, ruleConfig, "none of them ever opens: nothing could be applied any more, not even their removal")
 	}
 }
 
@@ -64,9 +64,9 @@ func windowWarning(window landscapev1alpha1.SyncWindow, schedule cron.Schedule) 
 	fields, _ := schedule.(*cron.SpecSchedule)
 	switch {
 	case duration < time.Minute:
-		return ".duration", fmt.Sprintf("%s is less than a minute, so that a new revision is hardly ever noticed in time; write how long the window is open, such as 8h", duration)
+		return ".duration", fmt.Sprintf("%s is less than a minute, so a new revision hardly ever arrives in time; write how long the window is open, such as 8h", duration)
 	case fields != nil && fields.Minute&minutes == minutes:
-		return ".schedule", fmt.Sprintf("%q opens the window anew each minute, so that it closes %s after the last one; write the minute at which it opens, such as \"0 8 * * 1-5\"", window.Schedule, duration)
+		return ".schedule", fmt.Sprintf("%q reopens the window each minute, so it closes %s after the last one; write one opening minute, such as \"0 8 * * 1-5\"", window.Schedule, duration)
 	case isAlwaysOpen(schedule, duration):
 		return "", fmt.Sprintf("is always open: it opens again before its %s are over; shorten the duration, or remove spec.windows", duration)
 	}

@@ -20,10 +20,10 @@ func TestTimesOfLandscapes(t *testing.T) {
 		"no duration":        {"  windows:\n  - {schedule: \"0 8 * * *\", duration: 0s}\n", `6:39: error: Landscape test: spec.windows[0].duration: "0s": want more than 0, such as 8h [landscape/config]`},
 		"no day":             {"  windows:\n  - {schedule: \"0 8 30 2 *\", duration: 8h}\n", `spec.windows: none of them ever opens`},
 		"a negative timeout": {"  timeout: -1h\n", `5:12: error: Landscape test: spec.timeout: must be more than 0, such as 1h [landscape/config]`},
-		"a short timeout":    {"  timeout: 10s\n", `5:12: warning: Landscape test: spec.timeout: is less than a minute, in which hardly anything gets healthy: each sync would fail by it; write a time such as 1h [landscape/config]`},
+		"a short timeout":    {"  timeout: 10s\n", `5:12: warning: Landscape test: spec.timeout: is less than a minute, too short for objects to become healthy, so each sync would fail; write a time such as 1h [landscape/config]`},
 		"a timeout that may": {"  timeout: 1m\n", ""},
-		"seconds":            {"  windows:\n  - {schedule: \"0 8 * * *\", duration: 8s}\n", `6:39: warning: Landscape test: spec.windows[0].duration: 8s is less than a minute, so that a new revision is hardly ever noticed in time; write how long the window is open, such as 8h [landscape/config]`},
-		"each minute":        {"  windows:\n  - {schedule: \"* 8 * * *\", duration: 8h}\n", `6:16: warning: Landscape test: spec.windows[0].schedule: "* 8 * * *" opens the window anew each minute, so that it closes 8h0m0s after the last one; write the minute at which it opens, such as "0 8 * * 1-5" [landscape/config]`},
+		"seconds":            {"  windows:\n  - {schedule: \"0 8 * * *\", duration: 8s}\n", `6:39: warning: Landscape test: spec.windows[0].duration: 8s is less than a minute, so a new revision hardly ever arrives in time; write how long the window is open, such as 8h [landscape/config]`},
+		"each minute":        {"  windows:\n  - {schedule: \"* 8 * * *\", duration: 8h}\n", `6:16: warning: Landscape test: spec.windows[0].schedule: "* 8 * * *" reopens the window each minute, so it closes 8h0m0s after the last one; write one opening minute, such as "0 8 * * 1-5" [landscape/config]`},
 		"always":             {"  windows:\n  - {schedule: \"0 8 * * *\", duration: 24h}\n", `6:5: warning: Landscape test: spec.windows[0]: is always open: it opens again before its 24h0m0s are over; shorten the duration, or remove spec.windows [landscape/config]`},
 		"always, by hours":   {"  windows:\n  - {schedule: \"@hourly\", duration: 2h}\n", `spec.windows[0]: is always open`},
 		"not on Sundays":     {"  windows:\n  - {schedule: \"0 * * * 1-6\", duration: 2h}\n", ""},
@@ -51,8 +51,8 @@ func TestGatesOfLandscapes(t *testing.T) {
 		"{RemoveVali: true, VictoriaLogsBackend: true}":  "",
 		"{VictoriaLogsBackend: true}":                    "",
 		"{RemoveVali: false}":                            "",
-		"{RemoveVali: true}":                             `5:30: warning: Landscape test: spec.featureGates.RemoveVali: does nothing without VictoriaLogsBackend`,
-		"{RemoveVali: true, VictoriaLogsBackend: false}": `warning: Landscape test: spec.featureGates.RemoveVali: does nothing without VictoriaLogsBackend`,
+		"{RemoveVali: true}":                             `5:30: warning: Landscape test: spec.featureGates.RemoveVali: has no effect without VictoriaLogsBackend`,
+		"{RemoveVali: true, VictoriaLogsBackend: false}": `warning: Landscape test: spec.featureGates.RemoveVali: has no effect without VictoriaLogsBackend`,
 	} {
 		_, violations, err := LoadFS(t.Context(), tree(map[string]string{"landscape.yaml": withSpec("  featureGates: " + gates + "\n")}), ".", Options{})
 		require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestGatesOfLandscapes(t *testing.T) {
 // TestExternalOfLandscapes: a declared object is not external.
 func TestExternalOfLandscapes(t *testing.T) {
 	for name, test := range map[string]struct{ entry, want string }{
-		"declared":           {"{kind: Namespace, name: a}", "landscape.yaml:6:5: warning: Landscape test: spec.external[0]: is declared in a.yaml:1, so that it is not external; remove the entry, or the declaration if something else makes the object [landscape/config]"},
+		"declared":           {"{kind: Namespace, name: a}", "landscape.yaml:6:5: warning: Landscape test: spec.external[0]: is declared in a.yaml:1, so it is not external; remove the entry, or the declaration if something else creates the object [landscape/config]"},
 		"another one":        {"{kind: Namespace, name: b}", ""},
 		"another kind":       {"{kind: Seed, name: a}", ""},
 		"in a namespace":     {"{kind: Namespace, namespace: x, name: a}", ""},

@@ -131,6 +131,6 @@ func TestKnownContentIsNotRead(t *testing.T) {
 	files, gone := load("two")
 	assert.Empty(t, files.opened)
 	delete(files.MapFS, "a.yaml")
-	assert.PanicsWithError(t, "a.yaml was there a moment ago and cannot be read any more: is the repository damaged?", func() { gone.Declarations[0].Object() },
+	assert.PanicsWithError(t, "a.yaml existed a moment ago and can no longer be read: is the repository damaged?", func() { gone.Declarations[0].Object() },
 		"going on would look as if the object were removed")
 }

@@ -63,10 +63,10 @@ func (c *converter) value(node *yaml.Node, depth int) any {
 	}
 	value, words := scalarValue(node)
 	if r, _ := utf8.DecodeRuneInString(node.Value); node.Style == 0 && invisibleCharacters[r] != "" {
-		words = "begins with " + invisibleCharacters[r] + ", which nobody can see; remove it, or put the value in quotes"
+		words = "begins with " + invisibleCharacters[r] + ", which is invisible; remove it, or put the value in quotes"
 	}
 	if r, _ := utf8.DecodeLastRuneInString(node.Value); words == "" && node.Style == 0 && invisibleCharacters[r] != "" {
-		words = "ends with " + invisibleCharacters[r] + ", which nobody can see; remove it, or put the value in quotes"
+		words = "ends with " + invisibleCharacters[r] + ", which is invisible; remove it, or put the value in quotes"
 	}
 	if words == unknownTag && c.canQuote(node) {
 		words = "has the tag " + node.Tag + unknownTagHint
@@ -92,7 +92,7 @@ func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
 			continue
 		}
 		if name := invisibleCharacterIn(name); name != "" {
-			c.add(key, "the name of the field holds %s, which looks like nothing or like a space; type the name anew", name)
+			c.add(key, "the name of the field contains %s, which is invisible or looks like a space; retype the name", name)
 			continue
 		}
 		if line := lines[name]; line > 0 {

@@ -87,7 +87,7 @@ func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error
 	found := make([][]Declaration, len(packages))
 	for i, pkg := range packages {
 		if late[i] {
-			l.report(pkg.Files[0].Name, 1, 1, evaluation.RuleCUE, schemas.TypeInvalid, "the CUE files of the landscape took longer than %s together: this one was left out", l.limits.Evaluation)
+			l.report(pkg.Files[0].Name, 1, 1, evaluation.RuleCUE, schemas.TypeInvalid, "the CUE files of the landscape took longer than %s together: this one was skipped", l.limits.Evaluation)
 			continue
 		}
 		found[i] = l.declareCUE(pkg, results[i])
@@ -133,7 +133,7 @@ func (l *loader) warnWithoutObjects(pkg evaluation.Package) {
 		if hint != "" {
 			hint = "; " + hint
 		}
-		l.report(file.Name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "declares nothing: no object comes of the CUE files of this package, which sees those of the same folder and package only%s", hint)
+		l.report(file.Name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "declares nothing: the CUE files of this package make no object, and the package has only files of the same folder and package%s", hint)
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 		return
 	}

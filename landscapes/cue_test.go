@@ -74,7 +74,7 @@ func TestFilesThatCUELeavesOut(t *testing.T) {
 func TestTimeForAllCUEFiles(t *testing.T) {
 	fsys := tree(map[string]string{"landscape.yaml": bareConfig, "a.yaml": namespace("a"), "bad.cue": namespaceCUE, "b/good.cue": namespaceCUE})
 	landscape, violations := load(t, fsys, ".", Options{Evaluator: evaluatorFunc(evaluateEndlessly), Limits: Limits{Evaluation: 100 * time.Millisecond}})
-	assert.Equal(t, []string{"bad.cue:1:1 Invalid the CUE files of the landscape took longer than 100ms together: this one was left out"}, violations)
+	assert.Equal(t, []string{"bad.cue:1:1 Invalid the CUE files of the landscape took longer than 100ms together: this one was skipped"}, violations)
 	assert.Equal(t, []string{"Namespace a", "Namespace of-cue"}, names(landscape))
 }
 
@@ -147,9 +147,9 @@ func TestPackagesWithoutObjects(t *testing.T) {
 	}{
 		"an object":           {map[string]string{"a.cue": namespaceCUE}, nil},
 		"comments":            {map[string]string{"a.cue": "package p\n\n// nothing yet\n"}, nil},
-		"a hidden field":      {map[string]string{"a.cue": "package p\n\n_a: " + object}, []string{"a.cue:3:1 NotSupported declares nothing: no object comes of the CUE files of this package, which sees those of the same folder and package only; fields whose names begin with _ or # are hidden, as _a"}},
-		"another package":     {map[string]string{"a.cue": "package p\n\na: _b\n_b: " + object, "b.cue": "package q\n\n_b: metadata: labels: x: \"y\"\n"}, []string{"b.cue:3:1 NotSupported declares nothing: no object comes of the CUE files of this package, which sees those of the same folder and package only; fields whose names begin with _ or # are hidden, as _b"}},
-		"a loop over nothing": {map[string]string{"a.cue": "package p\n\nfor n in [] {a: " + object + "}"}, []string{"a.cue:3:1 NotSupported declares nothing: no object comes of the CUE files of this package, which sees those of the same folder and package only"}},
+		"a hidden field":      {map[string]string{"a.cue": "package p\n\n_a: " + object}, []string{"a.cue:3:1 NotSupported declares nothing: the CUE files of this package make no object, and the package has only files of the same folder and package; fields whose names begin with _ or # are hidden, as _a"}},
+		"another package":     {map[string]string{"a.cue": "package p\n\na: _b\n_b: " + object, "b.cue": "package q\n\n_b: metadata: labels: x: \"y\"\n"}, []string{"b.cue:3:1 NotSupported declares nothing: the CUE files of this package make no object, and the package has only files of the same folder and package; fields whose names begin with _ or # are hidden, as _b"}},
+		"a loop over nothing": {map[string]string{"a.cue": "package p\n\nfor n in [] {a: " + object + "}"}, []string{"a.cue:3:1 NotSupported declares nothing: the CUE files of this package make no object, and the package has only files of the same folder and package"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.files["landscape.yaml"] = bareConfig

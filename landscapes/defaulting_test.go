@@ -18,7 +18,7 @@ func TestRulesApplyToDefaults(t *testing.T) {
 	const shoot = "projects/local/shoot.yaml"
 	for _, c := range []struct{ name, nodes, version, want string }{
 		{"all well", "10.10.0.0/16", "\"1.34\"", ""},
-		{"networks that overlap", "100.96.0.0/16", "1.34.1", "overlaps with 100.96.0.0/11 of spec.networking.pods; the API fills in what is left open (spec.networking.pods is 100.96.0.0/11: the one that Seed local has for Shoots"},
+		{"networks that overlap", "100.96.0.0/16", "1.34.1", "overlaps with 100.96.0.0/11 of spec.networking.pods; the API fills in unset fields (spec.networking.pods is 100.96.0.0/11: the range that Seed local has for Shoots"},
 		{"no version like that", "10.10.0.0/16", "\"1.2\"", "spec.kubernetes.version"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestDefaultedNetworksAreImmutable(t *testing.T) {
 		{"left open still", map[string]map[string]string{shoot: open}, map[string]map[string]string{shoot: open}, ""},
 		{"left open still, and the Seed has others now", map[string]map[string]string{shoot: open}, map[string]map[string]string{shoot: open, seed: {"pods: 100.96.0.0/11": "pods: 100.64.0.0/13"}}, ""},
 		{"another one", map[string]map[string]string{shoot: open}, map[string]map[string]string{shoot: {"pods: 100.96.0.0/11": "pods: 100.64.0.0/13"}},
-			`spec.networking.pods cannot be changed; it was 100.96.0.0/11; the API fills in what is left open (spec.networking.pods was left open before, and is 100.96.0.0/11: the one that Seed local has for Shoots`},
+			`spec.networking.pods cannot be changed; it was 100.96.0.0/11; the API fills in unset fields (spec.networking.pods was unset before, so it is 100.96.0.0/11: the range that Seed local has for Shoots`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found, err := load(c.new).ValidateAt(t.Context(), validationTime, load(c.old), schemas.Options{})

@@ -141,9 +141,9 @@ var yamlErrorLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
 // yamlHints has advice for the most common errors of the parser.
 var yamlHints = map[string]string{
-	"mapping values are not allowed in this context":        "; look at the indentation of this line and the one before, and put text that holds \": \" in quotes",
+	"mapping values are not allowed in this context":        "; check the indentation of this line and the one before, and put text that contains \": \" in quotes",
 	"did not find expected alphabetic or numeric character": "; put text that begins with * or & in quotes",
-	"did not find expected key":                             "; look at the indentation of this line and those before",
+	"did not find expected key":                             "; check the indentation of this line and the lines before",
 	"could not find expected ':'":                           "; a field has the form NAME: VALUE",
 }
 

@@ -144,7 +144,7 @@ func (l *loader) declare(name string, c parsedObject) []Declaration {
 			if _, has := one.object[sopsField]; has {
 				at := one.fieldPosition(sopsField)
 				l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeForbidden,
-					"SOPS metadata (sops:) belong to the file, not to an item of a List, so nobody can decrypt it; put the object into a file of its own")
+					"SOPS metadata (sops:) belong to the file, not to a List item, so nobody can decrypt it; put the object into its own file")
 				continue
 			}
 			found = append(found, l.declare(name, one)...)
@@ -174,7 +174,7 @@ func nonObjectAdvice(file string) string {
 	case "kustomization.yaml", "kustomization.yml", "Kustomization":
 		return "an overlay belongs to the folder " + overlayFolder + "/OWNER/COMPONENT of the landscape itself, and not to a layer"
 	}
-	return "remove the document if it is no object"
+	return "remove the document if it is not an object"
 }
 
 // checkIdentity checks that content is an object of a known kind, with valid metadata.
@@ -200,7 +200,7 @@ func (l *loader) checkIdentity(d *Declaration) bool {
 		return false
 	}
 	if d.Object().GetAPIVersion() == "v1" && d.Object().GetKind() == "Config" {
-		l.reportField(d, "kind", schemas.TypeForbidden, "landscape/kind", "this is a kubeconfig, which is no object of an API, and credentials do not belong into Git; "+
+		l.reportField(d, "kind", schemas.TypeForbidden, "landscape/kind", "this is a kubeconfig, whose credentials do not belong in Git; "+
 			"remove the file, and renew the credentials: the history of the repository keeps them")
 		return false
 	}

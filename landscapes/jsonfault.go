@@ -58,7 +58,7 @@ func jsonFault(syntax *json.SyntaxError, data, before []byte) (message string, p
 	case expected("numeric literal"):
 		return fmt.Sprintf("a number is not complete: a digit is expected and %s is found", shown), before
 	case expected("in literal"):
-		return "a word is none of true, false and null; put text in double quotes", before
+		return "a word is not true, false or null; put text in double quotes", before
 	}
 	return fmt.Sprintf("%s is not expected here", shown), before
 }

@@ -38,7 +38,7 @@ func checkKind(gvk schema.GroupVersionKind) (field string, typ schemas.Violation
 	if len(elsewhere) > 0 {
 		slices.Sort(elsewhere)
 		if isForeignGroup(gvk.Group, known) {
-			return "apiVersion", schemas.TypeNotSupported, fmt.Sprintf("%q is no API of a landscape, where kind %s is of %s: add an object of another API to a component%s",
+			return "apiVersion", schemas.TypeNotSupported, fmt.Sprintf("%q is not an API of a landscape, where kind %s belongs to %s: add an object of another API to a component%s",
 				gvk.GroupVersion().String(), gvk.Kind, strings.Join(elsewhere, " or "), overlayAdvice)
 		}
 		return "apiVersion", schemas.TypeNotSupported, fmt.Sprintf("%q has no kind %s; it is served by %s",

@@ -78,7 +78,7 @@ func (l *layer) readConfig() (*Declaration, bool) {
 	for i := range found {
 		if found[i].kind.Kind == configKind {
 			for _, other := range append(found[:i:i], found[i+1:]...) {
-				l.report(name, other.Line, other.Column, "landscape/config", schemas.TypeForbidden, "%s belongs into a file of its own: %s holds the Landscape only", identityOf(&other), configFile)
+				l.report(name, other.Line, other.Column, "landscape/config", schemas.TypeForbidden, "%s belongs in its own file: %s holds only the Landscape", identityOf(&other), configFile)
 			}
 			found[i].Layer = l.layerName(l.folder)
 			return &found[i], true
@@ -156,9 +156,9 @@ func (l *layer) checkNames(folder string, entries []fs.DirEntry) {
 		lower := strings.ToLower(name)
 		switch other := seen[lower]; {
 		case other != "":
-			warn(name, "landscape/file", "differs from %s only in the case of letters: a clone on a file system that does not keep them apart has one of the two; rename one", other)
+			warn(name, "landscape/file", "differs from %s only in letter case, so a clone on a case-insensitive file system has only one of them; rename one", other)
 		case name != configFile && strings.TrimSuffix(lower, path.Ext(lower)) == "landscape" && isDeclarationFile(lower) && l.isLandscape(folder):
-			warn(name, ruleConfig, "is not read as the settings of the landscape: those are in %s; move there what it says, and remove the file", configFile)
+			warn(name, ruleConfig, "is ignored, because the settings of the landscape are in %s; move its content there, and remove the file", configFile)
 		}
 		seen[lower] = name
 	}

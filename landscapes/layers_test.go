@@ -124,7 +124,7 @@ func TestLoadFindsTheRepository(t *testing.T) {
 func TestRemovalsInLayers(t *testing.T) {
 	for name, test := range map[string]struct{ over, want string }{
 		"there":                      {"labels: {team: null}", ""},
-		"misspelt":                   {"labels: {taem: null}", `null removes what layers below have, and none has this field; did you mean "team"?`},
+		"misspelt":                   {"labels: {taem: null}", `null removes a field of lower layers, but none has this field; did you mean "team"?`},
 		"a whole part":               {"label: null", `did you mean "labels"?`},
 		"nothing like it":            {"labels: {other: null}", ""},
 		"both, so that none is lost": {"labels: {team: null, taem: null}", ""},

@@ -26,7 +26,7 @@ type NoLandscapeError struct {
 	Reason string
 }
 
-func (e *NoLandscapeError) Error() string { return e.Dir + " is no landscape: " + e.Reason }
+func (e *NoLandscapeError) Error() string { return e.Dir + " is not a landscape: " + e.Reason }
 
 // Unwrap makes it an fs.ErrNotExist.
 func (e *NoLandscapeError) Unwrap() error { return fs.ErrNotExist }

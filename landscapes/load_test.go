@@ -70,7 +70,7 @@ func TestFindsDeclarationsInAnyLayout(t *testing.T) {
 		"components/seed/etcd-druid/kustomization.yaml": "resources: []\n",
 		"components/seed/etcd-druid/patch.yaml":         "kind: Deployment\n",
 	}), ".", Options{})
-	assert.Equal(t, []string{"other/landscape.yaml:1:1 Forbidden the folder is a landscape of its own, and no part of this one; if it should be, list it in spec.layers, or remove its landscape.yaml"}, violations)
+	assert.Equal(t, []string{"other/landscape.yaml:1:1 Forbidden the folder is a separate landscape, not part of this one; to include it, list it in spec.layers, or remove its landscape.yaml"}, violations)
 	assert.Equal(t, []string{"Namespace one", "Namespace two", "Namespace three", "Namespace five", "ConfigMap x/four"}, names(landscape))
 	assert.Equal(t, []Overlay{{Owner: "seed", Component: "etcd-druid", Path: "components/seed/etcd-druid"}}, landscape.Overlays)
 	two := landscape.Declarations[1]
@@ -104,11 +104,11 @@ func TestBadFiles(t *testing.T) {
 		"overlay astray":  {"component/garden/vpa/kustomization.yaml", "patches: []\n", []string{"component/garden/vpa/kustomization.yaml:1:1 Required apiVersion and kind must be set, as for every object of an API; an overlay belongs to the folder components/OWNER/COMPONENT of the landscape itself, and not to a layer"}},
 		"no object":       {"x.yaml", "- a\n", []string{"x.yaml:1:1 Invalid must be an object with apiVersion, kind and metadata"}},
 		"no kind":         {"x.yaml", "apiVersion: v1\nmetadata: {name: a}\n", []string{"x.yaml:1:1 Required must be set, as for every object of an API"}},
-		"neither":         {"x.yaml", "metadata: {name: a}\n", []string{"x.yaml:1:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is no object"}},
-		"both empty":      {"x.yaml", "apiVersion: \"\"\nkind:\n", []string{"x.yaml:1:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is no object"}},
-		"both no text":    {"x.json", `{"apiVersion": 1, "kind": {}}`, []string{"x.json:1:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is no object"}},
-		"item of a List":  {"x.yaml", "apiVersion: v1\nkind: List\nitems:\n- a: 1\n", []string{"x.yaml:4:3 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is no object"}},
-		"values":          {"x.yaml", namespace("a") + "---\nimage: x\ntag: y\n", []string{"x.yaml:6:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is no object"}},
+		"neither":         {"x.yaml", "metadata: {name: a}\n", []string{"x.yaml:1:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is not an object"}},
+		"both empty":      {"x.yaml", "apiVersion: \"\"\nkind:\n", []string{"x.yaml:1:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is not an object"}},
+		"both no text":    {"x.json", `{"apiVersion": 1, "kind": {}}`, []string{"x.json:1:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is not an object"}},
+		"item of a List":  {"x.yaml", "apiVersion: v1\nkind: List\nitems:\n- a: 1\n", []string{"x.yaml:4:3 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is not an object"}},
+		"values":          {"x.yaml", namespace("a") + "---\nimage: x\ntag: y\n", []string{"x.yaml:6:1 Required apiVersion and kind must be set, as for every object of an API; remove the document if it is not an object"}},
 		"no apiVersion":   {"x.yaml", "kind: Namespace\nmetadata: {name: a}\n", []string{"x.yaml:1:1 Required must be set, as for every object of an API"}},
 		"number as name":  {"x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: 5}\n", []string{"x.yaml:3:18 TypeInvalid must be text; put the value in quotes"}},
 		"wrong version":   {"x.yaml", "apiVersion: core.gardener.cloud/v1alpha1\nkind: Seed\nmetadata: {name: a}\n", []string{`x.yaml:1:13 NotSupported "core.gardener.cloud/v1alpha1" has no kind Seed; it is served by core.gardener.cloud/v1beta1`}},
@@ -135,7 +135,7 @@ func TestBadFiles(t *testing.T) {
 func TestForeignKinds(t *testing.T) {
 	const toOverlay = ": add an object of another API to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
 	foreign := func(apiVersion, kind, own string) string {
-		return fmt.Sprintf("x.yaml:1:13 NotSupported %q is no API of a landscape, where kind %s is of %s%s", apiVersion, kind, own, toOverlay)
+		return fmt.Sprintf("x.yaml:1:13 NotSupported %q is not an API of a landscape, where kind %s belongs to %s%s", apiVersion, kind, own, toOverlay)
 	}
 	const component = "a landscape declares no %s: add it to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
 	for _, test := range []struct{ apiVersion, kind, want string }{
@@ -221,13 +221,13 @@ func TestLimits(t *testing.T) {
 func TestNoLandscape(t *testing.T) {
 	_, _, err := LoadFS(t.Context(), tree(map[string]string{"x.yaml": "a: b"}), ".", Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	assert.EqualError(t, err, ". is no landscape: it has no file landscape.yaml")
+	assert.EqualError(t, err, ". is not a landscape: it has no file landscape.yaml")
 	_, _, err = Load(t.Context(), t.TempDir()+"/nowhere", Options{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	assert.ErrorContains(t, err, "/nowhere is no landscape: there is no such folder")
+	assert.ErrorContains(t, err, "/nowhere is not a landscape: there is no such folder")
 	dir := t.TempDir()
 	_, _, err = Load(t.Context(), dir, Options{})
-	assert.EqualError(t, err, dir+" is no landscape: it has no file landscape.yaml", "the folder as it was named")
+	assert.EqualError(t, err, dir+" is not a landscape: it has no file landscape.yaml", "the folder as it was named")
 }
 
 // TestConfigIsALink: a link that leaves the landscape is refused, and one inside is followed.
@@ -236,7 +236,7 @@ func TestConfigIsALink(t *testing.T) {
 	for target, want := range map[string][]string{
 		"/dev/zero":  {`landscape.yaml:0:0 Forbidden is a symbolic link to "/dev/zero", which leaves the landscape; copy the file, or make its folder a layer`},
 		"../x.yaml":  {`landscape.yaml:0:0 Forbidden is a symbolic link to "../x.yaml", which leaves the landscape; copy the file, or make its folder a layer`},
-		"nowhere":    {`landscape.yaml:0:0 Invalid is a symbolic link to "nowhere", which leads to nothing`},
+		"nowhere":    {`landscape.yaml:0:0 Invalid is a symbolic link to "nowhere", which does not exist`},
 		".real.yaml": nil,
 	} {
 		t.Run(target, func(t *testing.T) {

@@ -110,7 +110,7 @@ func (l *loader) loadFolder(folder string) error {
 	l.mergedFolders[folder] = true
 	l.landscape.Layers = append(l.landscape.Layers, l.relativeFolder(folder))
 	l.merged.mergeLayer(layer.found, func(d *Declaration, field, meant string) {
-		l.reportField(d, field, schemas.TypeInvalid, ruleRemoval, fmt.Sprintf("null removes what layers below have, and none has this field; did you mean %q?", meant))
+		l.reportField(d, field, schemas.TypeInvalid, ruleRemoval, fmt.Sprintf("null removes a field of lower layers, but none has this field; did you mean %q?", meant))
 	})
 	if config != nil {
 		l.mergeConfig(config)

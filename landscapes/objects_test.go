@@ -41,8 +41,8 @@ func TestFromObjects(t *testing.T) {
 		},
 		"private key": {
 			objects: []*unstructured.Unstructured{liveObject(core, "Shoot", "a", map[string]any{"spec": map[string]any{"key": pem}})},
-			want: []string{"warning: Shoot garden-a/a: spec.key: holds a private key, which everyone who has the repository can use; put it into a Secret that is encrypted with " +
-				"SOPS, and renew the key: the history of the repository keeps it [landscape/private-key]"},
+			want: []string{"warning: Shoot garden-a/a: spec.key: holds a private key, which everyone with the repository can use; move it to a Secret encrypted with " +
+				"SOPS, and renew the leaked key [landscape/private-key]"},
 		},
 		"unknown kind": {
 			objects: []*unstructured.Unstructured{shoot, liveObject(core, "Shot", "a", nil)},

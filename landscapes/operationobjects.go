@@ -41,7 +41,7 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 		}
 		if was := before.operationByID(o.ID); was != nil {
 			add(o.OperationAt, "spec.operation", schemas.TypeForbidden, ruleOperationChanged,
-				fmt.Sprintf("the id %s stands for %s of %s already, and is executed once; leave that file as it was, and give this one another id", o.ID, was.Operation, was.Object()))
+				fmt.Sprintf("the id %s already belongs to %s of %s, which runs only once; restore that file, and give this one another id", o.ID, was.Operation, was.Object()))
 			// The operator refuses only this operation and applies the rest of the commit.
 			out[len(out)-1].Severity = schemas.SeverityWarning
 			continue
@@ -78,12 +78,12 @@ func operationConflict(o Operation, others []Operation, now time.Time) string {
 			continue
 		}
 		if other.Operation == o.Operation {
-			return fmt.Sprintf("%s of %s is asked for by %s already, in the same commit; remove one of them", o.Operation, o.Object(), other.File)
+			return fmt.Sprintf("%s of %s is already requested by %s, in the same commit; remove one of them", o.Operation, o.Object(), other.File)
 		}
 		for first := range strings.SplitSeq(other.Operation, ";") {
 			for second := range strings.SplitSeq(o.Operation, ";") {
 				if begins, completes, both := rotationPhases(first, second); both {
-					return fmt.Sprintf("%s is refused until what %s begins has been prepared, which the status of the %s says, and the same commit asks for both (%s); commit it then", completes, begins, o.Kind, other.File)
+					return fmt.Sprintf("%s is rejected until %s is prepared in the status of the %s, but the same commit requests both (%s); commit it then", completes, begins, o.Kind, other.File)
 				}
 			}
 		}

@@ -44,7 +44,7 @@ func TestOperationsAndTheirObjects(t *testing.T) {
 		"a completion":                       {object: "Shoot garden-local/local", operation: "rotate-credentials-complete"},
 		"a start":                            {object: "Shoot garden-local/local", operation: "rotate-credentials-start"},
 		"contradictions":                     {object: "Shoot garden-local/local", operation: "rotate-ca-start;rotate-ca-start-without-workers-rollout", want: "contradict each other"},
-		"together with one that goes alone":  {object: "Shoot garden-local/local", operation: "reconcile;maintain", want: `"maintain" cannot be given together`},
+		"together with one that goes alone":  {object: "Shoot garden-local/local", operation: "reconcile;maintain", want: `"maintain" cannot be combined`},
 		"hibernated":                         {object: "Shoot garden-local/local", operation: "rotate-etcd-encryption-key", replace: []string{"\nspec:\n", hibernated}, want: "not possible while the cluster is hibernated"},
 		"a hibernated cluster is reconciled": {object: "Shoot garden-local/local", operation: "reconcile", replace: []string{"\nspec:\n", hibernated}},
 		"no such Shoot":                      {object: "Shoot garden-local/lokal", operation: "reconcile", want: `spec.object landscape/operation-object Shoot garden-local/lokal is not declared in this landscape; did you mean "Shoot garden-local/local"`},
@@ -132,8 +132,8 @@ func TestChangedOperation(t *testing.T) {
 	const first = "  object: Shoot garden-local/local\n  operation: reconcile\n"
 	for name, test := range map[string]struct{ file, spec, want string }{
 		"as it was":           {"op", first, ""},
-		"another operation":   {"op", "  object: Shoot garden-local/local\n  operation: rotate-ssh-keypair\n", "the id op stands for reconcile of Shoot garden-local/local already, and is executed once"},
-		"another object":      {"op", "  object: Seed local\n  operation: renew-kubeconfig\n", "the id op stands for reconcile of Shoot garden-local/local already"},
+		"another operation":   {"op", "  object: Shoot garden-local/local\n  operation: rotate-ssh-keypair\n", "the id op already belongs to reconcile of Shoot garden-local/local, which runs only once"},
+		"another object":      {"op", "  object: Seed local\n  operation: renew-kubeconfig\n", "the id op already belongs to reconcile of Shoot garden-local/local"},
 		"another time":        {"op", first + "  notAfter: \"2026-12-01T00:00:00Z\"\n", "give this one another id"},
 		"a time that is over": {"op", first + "  notAfter: \"2025-12-01T00:00:00Z\"\n", ""},
 		"under another id":    {"next", "  object: Shoot garden-local/local\n  operation: rotate-ssh-keypair\n", ""},
@@ -169,14 +169,14 @@ func TestConflictingOperations(t *testing.T) {
 		want       string
 	}{
 		"one":                          {operations: []string{begins}},
-		"both phases":                  {operations: []string{begins, completes}, want: "op1.yaml rotate-credentials-complete is refused until what rotate-credentials-start begins has been prepared"},
-		"the other way round":          {operations: []string{completes, begins}, want: "op1.yaml rotate-credentials-complete is refused"},
-		"one of all":                   {operations: []string{begins, "Shoot garden-local/local/rotate-ca-complete"}, want: "rotate-ca-complete is refused until what rotate-credentials-start begins"},
-		"all after one":                {operations: []string{"Shoot garden-local/local/rotate-ca-start-without-workers-rollout", completes}, want: "rotate-credentials-complete is refused until what rotate-ca-start-without-workers-rollout begins"},
-		"of several":                   {operations: []string{"Shoot garden-local/local/rotate-ca-start;rotate-observability-credentials", "Shoot garden-local/local/rotate-ca-complete"}, want: "rotate-ca-complete is refused"},
+		"both phases":                  {operations: []string{begins, completes}, want: "op1.yaml rotate-credentials-complete is rejected until rotate-credentials-start is prepared"},
+		"the other way round":          {operations: []string{completes, begins}, want: "op1.yaml rotate-credentials-complete is rejected"},
+		"one of all":                   {operations: []string{begins, "Shoot garden-local/local/rotate-ca-complete"}, want: "rotate-ca-complete is rejected until rotate-credentials-start is prepared"},
+		"all after one":                {operations: []string{"Shoot garden-local/local/rotate-ca-start-without-workers-rollout", completes}, want: "rotate-credentials-complete is rejected until rotate-ca-start-without-workers-rollout is prepared"},
+		"of several":                   {operations: []string{"Shoot garden-local/local/rotate-ca-start;rotate-observability-credentials", "Shoot garden-local/local/rotate-ca-complete"}, want: "rotate-ca-complete is rejected"},
 		"of others":                    {operations: []string{"Shoot garden-local/local/rotate-ca-start", "Shoot garden-local/local/rotate-serviceaccount-key-complete"}},
 		"of another object":            {operations: []string{begins, "Garden local/rotate-credentials-complete"}},
-		"the same twice":               {operations: []string{"Seed local/reconcile", "Seed local/reconcile"}, want: "op1.yaml reconcile of Seed local is asked for by operations/op0.yaml already"},
+		"the same twice":               {operations: []string{"Seed local/reconcile", "Seed local/reconcile"}, want: "op1.yaml reconcile of Seed local is already requested by operations/op0.yaml"},
 		"the same of others":           {operations: []string{"Seed local/reconcile", "Shoot garden-local/local/reconcile"}},
 		"the same after one that went": {operations: []string{"Seed local/reconcile\n  notAfter: \"2026-10-01T00:00:00Z\"", "Seed local/reconcile"}},
 	} {

@@ -121,7 +121,7 @@ func (l *layer) readOperations(folder string) {
 func (l *layer) parseOperation(name string, data []byte) *Operation {
 	documents := splitDocuments(data)
 	if len(documents) != 1 {
-		l.report(name, 1, 1, ruleOperation, schemas.TypeInvalid, "the file has to hold one object of kind %s, and nothing else", KindOperation)
+		l.report(name, 1, 1, ruleOperation, schemas.TypeInvalid, "the file must hold one object of kind %s, and nothing else", KindOperation)
 		return nil
 	}
 	value, node := l.parseDocument(name, documents[0])

@@ -68,7 +68,7 @@ func TestWrongOperations(t *testing.T) {
 		"name":           {"rotate-1.yaml", "name: rotate-1", "name: other", "operations/rotate-1.yaml:3:18 Invalid must be the name of the file, rotate-1"},
 		"id":             {"Rotate.yaml", "metadata: {name: rotate-1}\n", "", "Invalid the name of the file is the id"},
 		"ending":         {"rotate.yml", "", "", "operations/rotate.yml:0:0 NotSupported an operation is a file operations/ID.yaml"},
-		"two":            {"rotate-1.yaml", "apiVersion", "a: b\n---\napiVersion", "Invalid the file has to hold one object of kind Operation"},
+		"two":            {"rotate-1.yaml", "apiVersion", "a: b\n---\napiVersion", "Invalid the file must hold one object of kind Operation"},
 		"no YAML":        {"rotate-1.yaml", "spec:", "spec: [", "this is not YAML"},
 		"a list":         {"rotate-1.yaml", goodOperation, "[]\n", "NotSupported must be landscape.pergola.dev/v1alpha1"},
 	} {

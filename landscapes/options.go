@@ -78,7 +78,7 @@ func ParseAgeIdentities(text string) ([]age.Identity, error) {
 		}
 		found, err := age.ParseIdentities(strings.NewReader(line))
 		if err != nil {
-			return nil, fmt.Errorf("line %d is no age key; a key begins with AGE-SECRET-KEY-1", number+1)
+			return nil, fmt.Errorf("line %d is not an age key; a key begins with AGE-SECRET-KEY-1", number+1)
 		}
 		identities = append(identities, found...)
 	}

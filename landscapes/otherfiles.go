@@ -65,11 +65,11 @@ func (l *layer) checkOtherFile(name string) {
 				advice = fmt.Sprintf("rename the file to %s if the object is wanted, else remove it", path.Base(original))
 			}
 		}
-		l.report(name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "is a copy by its name, so that the object in it is not read; %s", advice)
+		l.report(name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "looks like a copy by its name, so its object is not read; %s", advice)
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 	default:
-		l.report(name, line, 1, ruleNotRead, schemas.TypeNotSupported, "holds an object (apiVersion and kind), but files of this name are not read; "+
-			"declarations end in .yaml, .yml, .json or .cue: rename the file, or move it out of the landscape")
+		l.report(name, line, 1, ruleNotRead, schemas.TypeNotSupported, "holds an object, but only .yaml, .yml, .json and .cue files are read; "+
+			"rename the file, or move it out of the landscape")
 	}
 }
 
@@ -79,7 +79,7 @@ func (l *layer) checkIgnoredCUE(name string) {
 		return
 	}
 	if line, holds := l.findObject(name); holds {
-		l.report(name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "declares nothing: CUE leaves out files whose name begins with _ or ends in _test.cue or _tool.cue; "+
+		l.report(name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "declares nothing: CUE ignores files whose name begins with _ or ends in _test.cue or _tool.cue; "+
 			"rename the file if its object is wanted")
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 	}

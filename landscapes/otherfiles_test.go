@@ -10,9 +10,9 @@ import (
 // TestFilesThatAreNotRead: an object in an ignored file has a finding.
 func TestFilesThatAreNotRead(t *testing.T) {
 	const (
-		notRead = "NotSupported holds an object (apiVersion and kind), but files of this name are not read; declarations end in .yaml, .yml, .json or .cue: rename the file, or move it out of the landscape"
-		isCopy  = "NotSupported is a copy by its name, so that the object in it is not read; "
-		leftOut = "NotSupported declares nothing: CUE leaves out files whose name begins with _ or ends in _test.cue or _tool.cue; rename the file if its object is wanted"
+		notRead = "NotSupported holds an object, but only .yaml, .yml, .json and .cue files are read; rename the file, or move it out of the landscape"
+		isCopy  = "NotSupported looks like a copy by its name, so its object is not read; "
+		leftOut = "NotSupported declares nothing: CUE ignores files whose name begins with _ or ends in _test.cue or _tool.cue; rename the file if its object is wanted"
 	)
 	cue := "package p\n\nx: {\n\tapiVersion: \"v1\"\n\tkind: \"Namespace\"\n\tmetadata: name: \"x\"\n}\n"
 	tests := map[string]struct{ file, text, want string }{
@@ -42,9 +42,9 @@ func TestFilesThatAreNotRead(t *testing.T) {
 		"an editor's third copy":   {".x.yaml.swp", namespace("x"), ""},
 		"a module of CUE":          {"cue.mod/module.cue", "module: \"x.example\"\nlanguage: version: \"v0.17.0\"\n", ""},
 		"packages of that module":  {"sub/cue.mod/pkg/x/x.cue", cue, ""},
-		"a private key":            {"keys/age.key", "# made today\nAGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ\n", "keys/age.key:1:1 Forbidden holds a private age key: whoever has the repository can decrypt its Secrets; remove the file, and encrypt them anew for another key"},
-		"a key of SSH":             {"garden/id_ed25519", sshKey, "garden/id_ed25519:1:1 Forbidden holds a private key, which everyone who has the repository can use; remove the file, and renew the key: the history of the repository keeps it"},
-		"a key in an overlay":      {"components/garden/x/tls.key", sshKey, "components/garden/x:0:0 Required the overlay has no file kustomization.yaml\ncomponents/garden/x/tls.key:1:1 Forbidden holds a private key, which everyone who has the repository can use; remove the file, and renew the key: the history of the repository keeps it"},
+		"a private key":            {"keys/age.key", "# made today\nAGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ\n", "keys/age.key:1:1 Forbidden holds a private age key, so everyone with the repository can decrypt its Secrets; remove the file, and encrypt them again for another key"},
+		"a key of SSH":             {"garden/id_ed25519", sshKey, "garden/id_ed25519:1:1 Forbidden holds a private key, which everyone with the repository can use; remove the file, and renew the key: the history of the repository keeps it"},
+		"a key in an overlay":      {"components/garden/x/tls.key", sshKey, "components/garden/x:0:0 Required the overlay has no file kustomization.yaml\ncomponents/garden/x/tls.key:1:1 Forbidden holds a private key, which everyone with the repository can use; remove the file, and renew the key: the history of the repository keeps it"},
 		"a public key":             {"garden/id_ed25519.pub", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA me@example.org\n", ""},
 		"a certificate":            {"garden/ca.crt", "-----BEGIN CERTIFICATE-----\nMIIBszCCAVqgAwIBAgIUX\n-----END CERTIFICATE-----\n", ""},
 		"text":                     {"notes.txt", "apiVersion and kind: two words\n", ""},
@@ -54,9 +54,9 @@ func TestFilesThatAreNotRead(t *testing.T) {
 		"other YAML":               {"values.tpl", "a: 1\n", ""},
 		"a kubeconfig":             {"kubeconfig", "apiVersion: v1\nkind: Config\nclusters: []\n", ""},
 		"a kubeconfig in JSON":     {"admin.kubeconfig", `{"kind": "Config", "apiVersion": "v1", "clusters": []}`, ""},
-		"a kubeconfig with a user": {"admin.conf", "apiVersion: v1\nkind: Config\nusers: [{name: a, user: {token: abc}}]\n", "admin.conf:1:1 Forbidden is a kubeconfig with credentials, which everyone who has the repository can use; remove the file, and renew the credentials: the history of the repository keeps them"},
+		"a kubeconfig with a user": {"admin.conf", "apiVersion: v1\nkind: Config\nusers: [{name: a, user: {token: abc}}]\n", "admin.conf:1:1 Forbidden is a kubeconfig with credentials, which everyone with the repository can use; remove the file, and renew the credentials: the history keeps them"},
 		"a kubeconfig without one": {"admin.conf", "apiVersion: v1\nkind: Config\nusers: [{name: a, user: {exec: {command: x}}}]\n", ""},
-		"a kubeconfig in YAML":     {"sub/k.yaml", "apiVersion: v1\nkind: Config\nclusters: []\n", "sub/k.yaml:2:7 Forbidden this is a kubeconfig, which is no object of an API, and credentials do not belong into Git; remove the file, and renew the credentials: the history of the repository keeps them"},
+		"a kubeconfig in YAML":     {"sub/k.yaml", "apiVersion: v1\nkind: Config\nclusters: []\n", "sub/k.yaml:2:7 Forbidden this is a kubeconfig, whose credentials do not belong in Git; remove the file, and renew the credentials: the history of the repository keeps them"},
 		"an object after it":       {"x.txt", "apiVersion: v1\nkind: Config\n---\n" + namespace("x"), "x.txt:4:1 " + notRead},
 		"another Config":           {"x.txt", "apiVersion: example.org/v1\nkind: Config\n", "x.txt:1:1 " + notRead},
 		"large":                    {"x.log", strings.Repeat("apiVersion: kind:\n", 100_000), ""},
@@ -76,7 +76,7 @@ const sshKey = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5
 
 // TestConfusingFileNames: confusing names have a finding.
 func TestConfusingFileNames(t *testing.T) {
-	const differs = " only in the case of letters: a clone on a file system that does not keep them apart has one of the two; rename one"
+	const differs = " only in letter case, so a clone on a case-insensitive file system has only one of them; rename one"
 	for name, test := range map[string]struct {
 		files map[string]string
 		want  string
@@ -85,7 +85,7 @@ func TestConfusingFileNames(t *testing.T) {
 		"other folders":        {map[string]string{"a/x.yaml": namespace("a"), "b/X.yaml": namespace("b")}, ""},
 		"files":                {map[string]string{"seeds/EU-1.yaml": namespace("a"), "seeds/eu-1.yaml": namespace("b")}, "seeds/eu-1.yaml:1:1 Invalid differs from EU-1.yaml" + differs},
 		"folders":              {map[string]string{"Seeds/1.yaml": namespace("a"), "seeds/2.yaml": namespace("b")}, "seeds:1:1 Invalid differs from Seeds" + differs},
-		"another ending":       {map[string]string{"landscape.yml": namespace("a")}, "landscape.yml:1:1 Invalid is not read as the settings of the landscape: those are in landscape.yaml; move there what it says, and remove the file"},
+		"another ending":       {map[string]string{"landscape.yml": namespace("a")}, "landscape.yml:1:1 Invalid is ignored, because the settings of the landscape are in landscape.yaml; move its content there, and remove the file"},
 		"in a folder below":    {map[string]string{"sub/landscape.yml": namespace("a")}, ""},
 		"another name of JSON": {map[string]string{"landscapes.json": "{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {\"name\": \"a\"}}"}, ""},
 	} {
@@ -101,8 +101,8 @@ func TestConfusingFileNames(t *testing.T) {
 // value.
 func TestPEMTexts(t *testing.T) {
 	const (
-		readable = "holds a private key, which everyone who has the repository can use; put it into a Secret that is encrypted with SOPS, and renew the key: the history of the repository keeps it"
-		joined   = "begins like PEM, but its lines were joined to one, so that nothing can read it; write the text after | with each line on its own"
+		readable = "holds a private key, which everyone with the repository can use; move it to a Secret encrypted with SOPS, and renew the leaked key"
+		joined   = "begins like PEM, but its lines were joined, so nothing can read it; write the text after | with each line on its own"
 		secret   = "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: garden}\n"
 		plain    = "the values are readable for everyone who can read the repository; encrypt the file with SOPS, and renew the values"
 		config   = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: garden}\n"

@@ -28,11 +28,11 @@ var (
 func privateKeyAdvice(data []byte) string {
 	switch {
 	case ageKey.Match(data):
-		return "holds a private age key: whoever has the repository can decrypt its Secrets; remove the file, and encrypt them anew for another key"
+		return "holds a private age key, so everyone with the repository can decrypt its Secrets; remove the file, and encrypt them again for another key"
 	case privateKey.Match(data):
-		return "holds a private key, which everyone who has the repository can use; remove the file, and renew the key: the history of the repository keeps it"
+		return "holds a private key, which everyone with the repository can use; remove the file, and renew the key: the history of the repository keeps it"
 	case hasCredentials(data):
-		return "is a kubeconfig with credentials, which everyone who has the repository can use; remove the file, and renew the credentials: the history of the repository keeps them"
+		return "is a kubeconfig with credentials, which everyone with the repository can use; remove the file, and renew the credentials: the history keeps them"
 	}
 	return ""
 }
@@ -85,9 +85,9 @@ func (l *loader) checkPEMTexts(d *Declaration) {
 		case !strings.Contains(text, "-----BEGIN ") && !ageKey.MatchString(text):
 			return
 		case !(isSecret && isSecretField(path[0])) && (privateKey.MatchString(text) || ageKey.MatchString(text)):
-			rule, message = rulePrivateKey, "holds a private key, which everyone who has the repository can use; put it into a Secret that is encrypted with SOPS, and renew the key: the history of the repository keeps it"
+			rule, message = rulePrivateKey, "holds a private key, which everyone with the repository can use; move it to a Secret encrypted with SOPS, and renew the leaked key"
 		case joinedPEM.MatchString(text):
-			rule, message = rulePEM, "begins like PEM, but its lines were joined to one, so that nothing can read it; write the text after | with each line on its own"
+			rule, message = rulePEM, "begins like PEM, but its lines were joined, so nothing can read it; write the text after | with each line on its own"
 		default:
 			return
 		}

@@ -33,7 +33,7 @@ func (d document) findTextAfterQuotes(words string) *problem {
 		repaired := bytes.Join([][]byte{d.data[:offset+at[2]], []byte(inQuotes(value) + suffix), d.data[offset+at[3]:]}, nil)
 		var node yaml.Node
 		if err := yaml.Unmarshal(repaired, &node); err == nil || !strings.HasSuffix(err.Error(), words) {
-			words := "this is not YAML: the value goes on behind its quotes; put it into quotes as a whole"
+			words := "this is not YAML: the value continues after its quotes; put the whole value in quotes"
 			if d.quotable()(d.offset + i + 1) {
 				words += ": " + inQuotes(value)
 			}

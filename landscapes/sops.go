@@ -109,7 +109,7 @@ func decryptFile(data []byte, identities []age.Identity) (sops.TreeBranches, err
 	}
 	wanted, err := cipher.Decrypt(tree.Metadata.MessageAuthenticationCode, key, tree.Metadata.LastModified.Format(time.RFC3339))
 	if err != nil || wanted != mac {
-		return nil, errors.New("the signature (sops.mac) does not fit the content: the file was changed after it was encrypted; take the change back and make it with `sops FILE`, or sign what is there with `sops --ignore-mac FILE`")
+		return nil, errors.New("the signature (sops.mac) does not match: the file was changed after encryption; revert and repeat the change with `sops FILE`, or sign it with `sops --ignore-mac FILE`")
 	}
 	return tree.Branches, nil
 }
@@ -135,7 +135,7 @@ func dataKey(tree *sops.Tree, identities []age.Identity) ([]byte, error) {
 		}
 	}
 	if damaged {
-		return nil, errors.New("the file is encrypted for one of the given age keys, but what that key has to open (sops.age[].enc) is damaged, so the file cannot be decrypted; restore it from Git, or encrypt it again with `sops --encrypt`")
+		return nil, errors.New("the data key of a given age key (sops.age[].enc) is damaged, so the file is unreadable; restore it from Git, or run `sops --encrypt`")
 	}
 	return nil, errNoKey
 }

@@ -82,10 +82,10 @@ func TestEncryptedFormIsKept(t *testing.T) {
 func TestTamperedSecret(t *testing.T) {
 	text := sopsFile(t, "secret.yaml")
 	tests := map[string]struct{ text, want string }{
-		"another name":    {strings.Replace(text, "name: one", "name: two", 1), "secret.yaml:12:1 Invalid the signature (sops.mac) does not fit the content: the file was changed after it was encrypted; take the change back and make it with `sops FILE`, or sign what is there with `sops --ignore-mac FILE`"},
+		"another name":    {strings.Replace(text, "name: one", "name: two", 1), "secret.yaml:12:1 Invalid the signature (sops.mac) does not match: the file was changed after encryption; revert and repeat the change with `sops FILE`, or sign it with `sops --ignore-mac FILE`"},
 		"moved value":     {strings.Replace(text, "password:", "other:", 1), "secret.yaml:12:1 Invalid a value cannot be decrypted: it was changed after it was encrypted, or moved to another field"},
 		"broken metadata": {strings.Replace(text, "lastmodified: \"2026", "lastmodified: \"x", 1), "secret.yaml:12:1 Invalid the SOPS metadata cannot be read; encrypt the file again with `sops --encrypt`"},
-		"plain value":     {strings.Replace(text, "stringData:", "stringData:\n  added: hunter2-in-the-clear", 1), "secret.yaml:8:10 Forbidden stringData.added is not encrypted, though the SOPS metadata say it has to be: edit the file with `sops FILE`, and renew the value"},
+		"plain value":     {strings.Replace(text, "stringData:", "stringData:\n  added: hunter2-in-the-clear", 1), "secret.yaml:8:10 Forbidden stringData.added is not encrypted, but the SOPS metadata require it: edit the file with `sops FILE`, and renew the value"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -119,14 +119,14 @@ func TestPlainSecretIsAWarning(t *testing.T) {
 func TestAgeKeyErrorsShowNoKey(t *testing.T) {
 	_, err := ParseAgeIdentities("# comment\n\nAGE-SECRET-KEY-1WRONG\n")
 	require.Error(t, err)
-	assert.Equal(t, "line 3 is no age key; a key begins with AGE-SECRET-KEY-1", err.Error())
+	assert.Equal(t, "line 3 is not an age key; a key begins with AGE-SECRET-KEY-1", err.Error())
 }
 
 // TestPlainValuesInEncryptedFiles: plain values are found without a key, by the rules in the SOPS
 // metadata.
 func TestPlainValuesInEncryptedFiles(t *testing.T) {
 	const encrypted = "ENC[AES256_GCM,data:eA==,iv:eA==,tag:eA==,type:str]"
-	const message = "is not encrypted, though the SOPS metadata say it has to be: edit the file with `sops FILE`, and renew the value"
+	const message = "is not encrypted, but the SOPS metadata require it: edit the file with `sops FILE`, and renew the value"
 	const readable = "the values are readable for everyone who can read the repository; encrypt the file with SOPS, and renew the values"
 	tests := map[string]struct {
 		selection string
@@ -158,7 +158,7 @@ func TestPlainValuesInEncryptedFiles(t *testing.T) {
 
 // TestCiphertextWithoutMetadata: otherwise the ciphertext would be applied.
 func TestCiphertextWithoutMetadata(t *testing.T) {
-	const message = "the value is encrypted, but the object has no SOPS metadata (sops:), so nobody can decrypt it; restore them, or encrypt the file again with `sops --encrypt`"
+	const message = "the value is encrypted, but the object has no SOPS metadata (sops:), so nobody can decrypt it; restore them, or encrypt the file with `sops --encrypt`"
 	text, _, _ := strings.Cut(sopsFile(t, "secret.yaml"), "sops:")
 	_, violations := parse(t, "secret.yaml", text, testKey(t))
 	assert.Equal(t, []string{"secret.yaml:8:13 Invalid " + message, "secret.yaml:11:8 Invalid " + message}, summaries(violations))

@@ -33,7 +33,7 @@ func (l *loader) reportPlainComments(name string, c parsedObject) bool {
 		found[comment]--
 		reported = true
 		l.report(name, c.document.offset+i+1, column, "landscape/sops", schemas.TypeForbidden,
-			"the comment is not encrypted, though it stands where the SOPS metadata encrypt: remove it, or write it with `sops FILE`; renew the value if it holds one")
+			"the comment is not encrypted, but the SOPS metadata require it: remove it, or write it with `sops FILE`; renew the value if it holds one")
 	}
 	return reported
 }

@@ -13,7 +13,7 @@ import (
 
 // TestPlainCommentsInEncryptedFiles: they are found without a key, and never quoted.
 func TestPlainCommentsInEncryptedFiles(t *testing.T) {
-	const message = "Forbidden the comment is not encrypted, though it stands where the SOPS metadata encrypt: remove it, or write it with `sops FILE`; renew the value if it holds one"
+	const message = "Forbidden the comment is not encrypted, but the SOPS metadata require it: remove it, or write it with `sops FILE`; renew the value if it holds one"
 	for name, test := range map[string]struct {
 		before, after string
 		want          []string
@@ -62,7 +62,7 @@ func TestDamagedDataKey(t *testing.T) {
 	require.NotEqual(t, text, damaged)
 	found, violations := parse(t, "s.yaml", damaged, testKey(t))
 	require.Len(t, violations, 1)
-	assert.Contains(t, violations[0].Message, "sops.age[].enc) is damaged, so nobody can decrypt the file; restore it from Git")
+	assert.Contains(t, violations[0].Message, "sops.age[].enc) is damaged, so the file is unreadable; restore it from Git")
 	assert.Equal(t, SecretEncrypted, found[0].Secret)
 	for _, opts := range []Options{demoKey(t), {}} {
 		_, without := parse(t, "s.yaml", damaged, opts)

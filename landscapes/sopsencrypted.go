@@ -18,7 +18,7 @@ import (
 )
 
 // wholeFileMessage is advice about a file whose apiVersion or kind is encrypted, too.
-const wholeFileMessage = "the file is encrypted as a whole, but apiVersion, kind and metadata have to be readable without a key; " +
+const wholeFileMessage = "the file is encrypted as a whole, but apiVersion, kind and metadata must be readable; " +
 	"decrypt it with `sops --decrypt`, and encrypt it with `sops --encrypt --encrypted-regex '^(data|stringData)$'`"
 
 // signatureMessage is advice about a file without a signature: it was truncated, or edited without
@@ -51,7 +51,7 @@ func (l *loader) checkMetadata(name string, contents []parsedObject) bool {
 		switch {
 		case !has:
 			l.report(name, c.line, c.column, "landscape/sops", schemas.TypeInvalid,
-				"the file is encrypted, but this document has no SOPS metadata (sops:), so nobody can decrypt the file; put the document into a file of its own, or add it with `sops FILE`")
+				"this document has no SOPS metadata (sops:), so nobody can decrypt the file; put it into its own file, or add it with `sops FILE`")
 			sound = false
 		case first == nil:
 			first = metadata
@@ -65,7 +65,7 @@ func (l *loader) checkMetadata(name string, contents []parsedObject) bool {
 		case !reflect.DeepEqual(first, metadata):
 			at := c.fieldPosition(sopsField)
 			l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeInvalid,
-				"the documents of the file were encrypted apart: their SOPS metadata (sops:) differ, so nobody can decrypt the file; put each into a file of its own")
+				"the documents have different SOPS metadata (sops:), so nobody can decrypt the file; put each into its own file")
 			sound = false
 		}
 	}
@@ -136,16 +136,16 @@ func encryptedValueProblem(path []string, value any, wanted func([]string) bool)
 	text, _ := value.(string)
 	if !isEncrypted(text) {
 		if wanted != nil && wanted(path) {
-			return schemas.TypeForbidden, "is not encrypted, though the SOPS metadata say it has to be: edit the file with `sops FILE`, and renew the value"
+			return schemas.TypeForbidden, "is not encrypted, but the SOPS metadata require it: edit the file with `sops FILE`, and renew the value"
 		}
 		return "", ""
 	}
 	kind, ok := ciphertextKind(text)
 	switch {
 	case !ok:
-		return schemas.TypeInvalid, "is damaged: it has not the form ENC[AES256_GCM,data:…,iv:…,tag:…,type:…], so nobody can decrypt it; restore it from Git"
+		return schemas.TypeInvalid, "is damaged: it does not have the form ENC[AES256_GCM,data:…,iv:…,tag:…,type:…], so nobody can decrypt it; restore it from Git"
 	case wanted != nil && !wanted(path):
-		return schemas.TypeInvalid, "is encrypted, but the SOPS metadata do not select it, so it would stay as it is: edit the file with `sops FILE`"
+		return schemas.TypeInvalid, "is encrypted, but the SOPS metadata do not select it, so it would stay encrypted: edit the file with `sops FILE`"
 	case !isSecretField(pathInItem(path)[0]):
 		return schemas.TypeForbidden, "is encrypted, but only data and stringData of a Secret may be: encrypt the file with `sops --encrypt --encrypted-regex '^(data|stringData)$'`"
 	case kind != "str":
@@ -210,7 +210,7 @@ func checkAgeKeys(metadata sops.Metadata) error {
 	case ageKeys == 0:
 		return fmt.Errorf("the file is encrypted for keys of %s only; Pergola opens age keys: add one with `sops --rotate --in-place --add-age RECIPIENT FILE`", strings.Join(others, ", "))
 	case damaged == ageKeys:
-		return errors.New("what an age key has to open (sops.age[].enc) is damaged, so nobody can decrypt the file; restore it from Git, or encrypt it again with `sops --encrypt`")
+		return errors.New("the data key for an age key (sops.age[].enc) is damaged, so the file is unreadable; restore it from Git, or encrypt it again with `sops --encrypt`")
 	}
 	return nil
 }

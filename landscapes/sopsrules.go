@@ -138,7 +138,7 @@ func (s *sopsRulesParser) parseRule(node *yaml.Node) {
 		case strings.HasSuffix(field, "_regex"):
 			compiled, err := regexp.Compile(value.Value)
 			if err != nil {
-				s.add(value, "%s does not compile, so that sops refuses to work: %s", field, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+				s.add(value, "%s does not compile, so sops fails: %s", field, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 			} else if field == "path_regex" && value.Value != "" {
 				rule.pathRegex = compiled
 			} else if field == "encrypted_regex" && value.Value != "" {
@@ -154,7 +154,7 @@ func (s *sopsRulesParser) parseRule(node *yaml.Node) {
 		}
 	})
 	if node.Kind == yaml.MappingNode && !rule.hasKeys && !s.hasIgnoredField(node) {
-		s.add(node, "the rule names no key, so that nobody could open what sops encrypts by it; give age, with a public key that age-keygen has printed")
+		s.add(node, "the rule names no key, so nobody could decrypt its files; set age to a public key from age-keygen")
 	}
 	s.rules = append(s.rules, rule)
 }
@@ -200,11 +200,11 @@ func (s *sopsRulesParser) parseRecipients(node *yaml.Node) []string {
 		_, err := sopsage.MasterKeyFromRecipient(one)
 		switch {
 		case strings.HasPrefix(strings.ToUpper(one), "AGE-SECRET-KEY-"):
-			s.add(node, "this is a private age key: the recipient is its public one, which begins with age1; make a new key, since whoever reads the repository has this one")
+			s.add(node, "this is a private age key, which everyone with the repository can read; make a new key, and use its public key, age1…")
 		case err != nil && strings.HasPrefix(one, "age1"):
-			s.add(node, "%q is no public age key: it begins like one, but is too short or misspelt", one)
+			s.add(node, "%q is not a public age key: it begins like one, but is too short or misspelt", one)
 		case err != nil:
-			s.add(node, "%q is no public age key; one begins with age1", one)
+			s.add(node, "%q is not a public age key, which begins with age1", one)
 		default:
 			out = append(out, one)
 		}
@@ -316,23 +316,23 @@ func (c *sopsCheck) checkSelection(file *sopsRulesFile) {
 		if j := slices.IndexFunc(file.rules[:i], func(before SopsRule) bool { return covers(before.pathRegex, rule.pathRegex) }); j >= 0 {
 			c.found = append(c.found, schemas.Violation{
 				Severity: schemas.SeverityWarning, File: file.name, Line: rule.Line, Column: 1, Type: schemas.TypeInvalid, Rule: ruleSops,
-				Message: fmt.Sprintf("the rule is never reached: the one in line %d is for all of its files, and sops takes the first that fits; put this one before it, or remove it", file.rules[j].Line),
+				Message: fmt.Sprintf("the rule is never used: line %d matches all of its files, and sops uses the first match; move this rule up, or remove it", file.rules[j].Line),
 			})
 		}
 		message := ""
 		switch {
 		case !rule.isPartial:
-			message = "sops encrypts files by this rule as a whole, and of a landscape apiVersion, kind and metadata have to be readable; add encrypted_regex: ^(data|stringData)$"
+			message = "sops encrypts whole files by this rule, but apiVersion, kind and metadata must be readable; add encrypted_regex: ^(data|stringData)$"
 		case rule.hasExclusion && rule.encryptedRegex == nil:
-			message = "sops encrypts all but some fields by this rule, and of a landscape apiVersion, kind and metadata have to be readable; write encrypted_regex: ^(data|stringData)$ instead"
+			message = "sops encrypts all but some fields by this rule, but apiVersion, kind and metadata must be readable; write encrypted_regex: ^(data|stringData)$ instead"
 		case rule.encryptedRegex != nil && !rule.encryptedRegex.MatchString("data") && !rule.encryptedRegex.MatchString("stringData"):
-			message = "encrypted_regex matches neither data nor stringData: sops leaves the values of Secrets as they are; write ^(data|stringData)$"
+			message = "encrypted_regex matches neither data nor stringData, so sops does not encrypt the values of Secrets; write ^(data|stringData)$"
 		case rule.encryptedRegex != nil && misspeltField(rule.encryptedRegex) != "":
-			message = fmt.Sprintf("encrypted_regex matches %q, and not the field that is nearly called so: sops leaves the values there as they are; write ^(data|stringData)$", misspeltField(rule.encryptedRegex))
+			message = fmt.Sprintf("encrypted_regex matches %q, which is misspelt, so sops does not encrypt the values; write ^(data|stringData)$", misspeltField(rule.encryptedRegex))
 		case rule.encryptedRegex != nil && !rule.encryptedRegex.MatchString("stringData") && regexp.MustCompile("(?i)"+rule.encryptedRegex.String()).MatchString("stringData"):
-			message = "encrypted_regex matches stringData in other letters only, which sops leaves as it is then; write ^(data|stringData)$"
+			message = "encrypted_regex matches stringData only in other letter case, so sops does not encrypt it; write ^(data|stringData)$"
 		case rule.encryptedRegex != nil && !rule.encryptedRegex.MatchString("stringData") && rule.encryptedRegex.MatchString("data"):
-			message = "encrypted_regex matches data and not stringData: sops leaves the values of Secrets there as they are; write ^(data|stringData)$"
+			message = "encrypted_regex matches data but not stringData, so sops does not encrypt the values there; write ^(data|stringData)$"
 		case len(rule.Recipients) == 0:
 			message = "the rule names no age key, and Pergola opens files with age keys only; give age, too"
 		default:
@@ -359,7 +359,7 @@ func (c *sopsCheck) checkRecipients(d *Declaration) {
 	if i < 0 && len(rules.rules) > 0 {
 		c.found = append(c.found, schemas.Violation{
 			Severity: schemas.SeverityWarning, File: d.File, Line: 1, Column: 1, Type: schemas.TypeInvalid, Rule: "landscape/sops-recipients",
-			Message: fmt.Sprintf("no rule in %s is for the file, so that nobody can give it other keys with `sops updatekeys`; correct a path_regex there, or add a rule", rules.name),
+			Message: fmt.Sprintf("no rule in %s matches the file, so `sops updatekeys` cannot change its keys; correct a path_regex there, or add a rule", rules.name),
 		})
 	}
 	if i < 0 || rules.rules[i].groups != 1 || len(rules.rules[i].Recipients) == 0 {
@@ -368,17 +368,17 @@ func (c *sopsCheck) checkRecipients(d *Declaration) {
 	line, recipients := c.recipients(name)
 	var differences []string
 	if more := difference(rules.rules[i].Recipients, recipients); len(more) > 0 {
-		differences = append(differences, "is not encrypted for "+strings.Join(more, ", ")+", who cannot open it")
+		differences = append(differences, "is not encrypted for "+strings.Join(more, ", ")+", which cannot open it")
 	}
 	if gone := difference(recipients, rules.rules[i].Recipients); len(gone) > 0 {
-		differences = append(differences, "is encrypted for "+strings.Join(gone, ", ")+" still")
+		differences = append(differences, "is still encrypted for "+strings.Join(gone, ", "))
 	}
 	if len(recipients) == 0 || len(differences) == 0 {
 		return
 	}
 	c.found = append(c.found, schemas.Violation{
 		Severity: schemas.SeverityWarning, File: d.File, Line: line, Column: 1, Type: schemas.TypeInvalid, Rule: "landscape/sops-recipients",
-		Message: fmt.Sprintf("the file %s, other than the rule in %s:%d says: run `sops updatekeys %s`", strings.Join(differences, ", and "), rules.name, rules.rules[i].Line, d.File),
+		Message: fmt.Sprintf("the file %s, unlike the rule in %s:%d: run `sops updatekeys %s`", strings.Join(differences, ", and "), rules.name, rules.rules[i].Line, d.File),
 	})
 }
 

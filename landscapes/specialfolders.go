@@ -35,7 +35,7 @@ func (l *layer) readSpecialFolders() {
 		switch {
 		case err != nil: // it does not exist
 		case info.Mode()&fs.ModeSymlink != 0:
-			l.report(folder, 0, 0, "landscape/link", schemas.TypeForbidden, "is a symbolic link: %s must be a folder of the landscape itself; to share it, put it into a folder that is listed in spec.layers", path.Base(folder))
+			l.report(folder, 0, 0, "landscape/link", schemas.TypeForbidden, "is a symbolic link: %s must be a folder of the landscape itself; to share it, put it into a folder of spec.layers", path.Base(folder))
 		case !info.IsDir():
 			l.report(folder, 0, 0, "landscape/file", schemas.TypeInvalid, "must be a folder: the name is reserved")
 		case path.Base(folder) == overlayFolder:
@@ -102,7 +102,7 @@ func (l *layer) subfolders(folder string) []string {
 		case entry.IsDir():
 			names = append(names, entry.Name())
 		default:
-			l.report(name, 0, 0, "landscape/overlay", schemas.TypeInvalid, "is no overlay: overlays are folders components/OWNER/COMPONENT with a kustomization.yaml")
+			l.report(name, 0, 0, "landscape/overlay", schemas.TypeInvalid, "is not an overlay: overlays are folders components/OWNER/COMPONENT with a kustomization.yaml")
 		}
 	}
 	return names
@@ -149,7 +149,7 @@ func (l *loader) reportNested() {
 		}
 		name := path.Join(folder, configFile)
 		l.report(name, 1, 1, "landscape/nested", schemas.TypeForbidden,
-			"the folder is a landscape of its own, and no part of this one; if it should be, list it in spec.layers, or remove its %s", configFile)
+			"the folder is a separate landscape, not part of this one; to include it, list it in spec.layers, or remove its %s", configFile)
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 	}
 }

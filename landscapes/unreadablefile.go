@@ -21,7 +21,7 @@ type UnreadableFileError struct {
 
 // Error implements error.
 func (e *UnreadableFileError) Error() string {
-	text := e.File + " was there a moment ago and cannot be read any more"
+	text := e.File + " existed a moment ago and can no longer be read"
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %s", text, e.Err)
 	}

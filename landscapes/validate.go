@@ -132,7 +132,7 @@ func demoteNewOnlyErrors(found []schemas.Violation) {
 	for i := range found {
 		if v := &found[i]; v.NewOnly && v.Severity == schemas.SeverityError {
 			v.Severity = schemas.SeverityWarning
-			v.Message += "; what has it already keeps it, what is new is refused (validate --from REV tells them apart)"
+			v.Message += "; existing objects keep it, new objects are rejected (validate --from REV distinguishes them)"
 		}
 	}
 }

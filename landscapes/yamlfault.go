@@ -132,7 +132,7 @@ func findMisleadingCharacter(number int, text string, indent int) *problem {
 			return &problem{number, column(text, i), tabIndentMessage}
 		case r == '\t' || !atStart:
 		case typographic:
-			return &problem{number, column(text, i), `these quotes are no quotes of YAML; write " or '`}
+			return &problem{number, column(text, i), `YAML does not accept these quotes; write " or '`}
 		default:
 			return &problem{number, column(text, i), name + " stands where YAML needs a space; replace it"}
 		}
@@ -205,7 +205,7 @@ func (s *yamlScan) checkIndentation(number, begin int, dash bool) *problem {
 	}
 	switch {
 	case begin > deepest && s.hasInlineValue && deepest >= 0:
-		return &problem{number, begin + 1, fmt.Sprintf("the line is indented by %s, but the field before it has a value already; fields of one object begin in the same column, here after %s", spaceCountText(begin), spaceCountText(deepest))}
+		return &problem{number, begin + 1, fmt.Sprintf("the line is indented by %s, but the field before it already has a value; align the fields of one object, here after %s", spaceCountText(begin), spaceCountText(deepest))}
 	case begin > deepest:
 		s.openColumns = append(s.openColumns, begin)
 		return nil

@@ -86,7 +86,7 @@ func compareObject(m redact.Masking, o, n placedObject, known bool) (change.Item
 	item := n.item()
 	if why := ignoreReason(n.object.Unstructured); why != "" {
 		// An ignored object is reported only if it was applied before.
-		item.Action, item.Reason = change.Keep, why+": it is not applied any more, and stays as it lives"
+		item.Action, item.Reason = change.Keep, why+": it is no longer applied, and stays unchanged in the cluster"
 		return item, known && ignoreReason(o.object.Unstructured) == ""
 	}
 	if !known {
@@ -104,7 +104,7 @@ func compareObject(m redact.Masking, o, n placedObject, known bool) (change.Item
 	}
 	item.Action, item.Reason = objectChange{o.object.Object, n.object.Object, item.Fields, n.isAutoscaled}.predictAction(o.object.Unstructured, n.object.Unstructured)
 	if why := ignoreReason(o.object.Unstructured); why != "" {
-		item.Reason = joinSentences(item.Reason, "it was not applied until now ("+why+"): what lives may be another, or nothing")
+		item.Reason = joinSentences(item.Reason, "it was not applied until now ("+why+"): the cluster may have a different object, or none")
 	}
 	if before, after := o.defaulted[item.Object], n.defaulted[item.Object]; before != nil && after != nil {
 		judged := item
@@ -152,7 +152,7 @@ func versionConsequences(declared, inForce change.Item) []string {
 			if f.Path != "spec.kubernetes.version" {
 				what = "nodes are replaced"
 			}
-			out = append(out, fmt.Sprintf("names the version %s, which was left open: %s where it runs another one", now, what))
+			out = append(out, fmt.Sprintf("sets the version to %s, which was left open: %s if it runs another one", now, what))
 		}
 	}
 	return slices.Compact(out)

@@ -136,7 +136,7 @@ func TestChangeOrRecreate(t *testing.T) {
 		"smaller etcd":          {"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 3}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 1}}", change.Fail, "spec.replicas"},
 		"sleeping etcd":         {"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 3}}", "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, spec: {replicas: 0}}", change.Change, ""},
 		"purpose of an OSC":     {"{apiVersion: extensions.gardener.cloud/v1alpha1, kind: OperatingSystemConfig, spec: {purpose: a}}", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: OperatingSystemConfig, spec: {purpose: b}}", change.Fail, "spec.purpose"},
-		"request":               {"{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, spec: {signerName: a}}", "{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, spec: {signerName: b}}", change.Change, "stays as it is"},
+		"request":               {"{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, spec: {signerName: a}}", "{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, spec: {signerName: b}}", change.Change, "keeps its value"},
 		"scope of a CRD":        {"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {scope: Cluster}}", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {scope: Namespaced}}", change.Fail, "never recreated"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,10 +168,10 @@ func TestConsequences(t *testing.T) {
 		"namespace goes":  {change.Delete, "{apiVersion: v1, kind: Namespace}", "", []string{"deletes everything in the namespace"}},
 		"definition goes": {change.Delete, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}", "", []string{"deletes every object of the kind"}},
 		"volume goes":     {change.Delete, "{apiVersion: v1, kind: PersistentVolumeClaim}", "", []string{"loses stored data"}},
-		"load balancer":   {change.Delete, "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", "", []string{"gives the load balancer address back"}},
+		"load balancer":   {change.Delete, "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", "", []string{"releases the load balancer address"}},
 		"other service":   {change.Delete, "{apiVersion: v1, kind: Service}", "", nil},
 		"shoot goes":      {change.Delete, "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot}", "", []string{"deletes the cluster with everything in it"}},
-		"recreated":       {change.Recreate, "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", "{apiVersion: v1, kind: Service}", []string{"is deleted and created again", "gives the load balancer address back"}},
+		"recreated":       {change.Recreate, "{apiVersion: v1, kind: Service, spec: {type: LoadBalancer}}", "{apiVersion: v1, kind: Service}", []string{"is deleted and created again", "releases the load balancer address"}},
 		"kept":            {change.Keep, "{apiVersion: v1, kind: Namespace}", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,8 +203,8 @@ func TestPreservedFieldsRollNothing(t *testing.T) {
 	item := diff(workload("0", "2", "a"))
 	assert.Empty(t, item.Consequences)
 	assert.Len(t, item.Fields, 2, "they are shown")
-	assert.Equal(t, "spec.replicas stays as it lives: annotation resources.gardener.cloud/preserve-replicas; "+
-		"spec.template.spec.containers[name=a].resources.requests.cpu stays as it lives: annotation resources.gardener.cloud/preserve-resources", item.Reason)
+	assert.Equal(t, "spec.replicas keeps its live value: annotation resources.gardener.cloud/preserve-replicas; "+
+		"spec.template.spec.containers[name=a].resources.requests.cpu keeps its live value: annotation resources.gardener.cloud/preserve-resources", item.Reason)
 	assert.Equal(t, []string{rollText}, diff(workload("3", "2", "b")).Consequences)
 }
 
@@ -222,10 +222,10 @@ func TestReplicasUnderAnAutoscaler(t *testing.T) {
 		consequences []string
 	}{
 		"none":           {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"))}, "", []string{stopText}},
-		"of its bundle":  {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("2"), scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
-		"to none":        {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
+		"of its bundle":  {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("2"), scaler("Deployment"))}, "spec.replicas keeps its live value: a HorizontalPodAutoscaler sets it", nil},
+		"to none":        {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("Deployment"))}, "spec.replicas keeps its live value: a HorizontalPodAutoscaler sets it", nil},
 		"from none":      {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, "", []string{startText}},
-		"new":            {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("2")), bundlePlace(t, "r", "c", scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
+		"new":            {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("2")), bundlePlace(t, "r", "c", scaler("Deployment"))}, "spec.replicas keeps its live value: a HorizontalPodAutoscaler sets it", nil},
 		"of another":     {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("StatefulSet"))}, "", []string{stopText}},
 		"elsewhere":      {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0")), bundlePlace(t, "s", "c", scaler("Deployment"))}, "", []string{stopText}},
 		"gone with this": {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"))}, "", []string{stopText}},

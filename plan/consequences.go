@@ -55,7 +55,7 @@ const (
 	// replaceText is rolls with a downtime.
 	replaceText = "stops all its pods, then starts new ones"
 	// rollBelowPartitionText is rolls with a partition that excludes all pods.
-	rollBelowPartitionText = "its pods change when its partition goes down"
+	rollBelowPartitionText = "its pods change when its partition is lowered"
 	// rollPausedText is rolls of a paused workload.
 	rollPausedText = "its pods change when it is no longer paused"
 )
@@ -70,14 +70,14 @@ var deletionEffects = map[string]string{
 	"BackupBucket":             "loses backups",
 	"BackupEntry":              "loses backups",
 	"Shoot":                    "deletes the cluster with everything in it",
-	"Seed":                     "takes the seed out of the landscape",
+	"Seed":                     "removes the seed from the landscape",
 	"Project":                  "deletes the namespace of the project with everything in it",
 	"Garden":                   "deletes the virtual garden with everything in it",
 	"Worker":                   "deletes the machines of the cluster",
 	"Infrastructure":           "deletes the network of the cluster",
 	"ManagedResource":          "deletes the objects that it carries",
-	"DNSRecord":                "takes the DNS name away",
-	"ShootState":               "loses what the cluster is restored from",
+	"DNSRecord":                "removes the DNS name",
+	"ShootState":               "loses the state that the cluster is restored from",
 	"APIService":               "its API is no longer served",
 }
 
@@ -94,7 +94,7 @@ func deletionConsequences(ref change.Ref, old *unstructured.Unstructured) []stri
 		return []string{"loses stored data"}
 	}
 	if ref.Kind == "Service" && nestedString(old, "spec", "type") == "LoadBalancer" {
-		return []string{"gives the load balancer address back"}
+		return []string{"releases the load balancer address"}
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func rolloutConsequences(item change.Item, old, new *unstructured.Unstructured) 
 			}
 		case "Service":
 			if f.Path == "spec.type" && nestedString(old, "spec", "type") == "LoadBalancer" {
-				say("gives the load balancer address back")
+				say("releases the load balancer address")
 			}
 		case "Shoot":
 			say(shootConsequence(f))
@@ -156,7 +156,7 @@ func shootConsequence(f change.Field) string {
 			return fmt.Sprintf("updates Kubernetes %s → %s", o, n)
 		}
 		if isDowngrade(o, n) {
-			return fmt.Sprintf("takes Kubernetes back %s → %s", o, n)
+			return fmt.Sprintf("downgrades Kubernetes %s → %s", o, n)
 		}
 		return fmt.Sprintf("upgrades Kubernetes %s → %s", o, n)
 	case f.Path == "spec.seedName" && f.Old != nil && f.New != nil:

@@ -93,9 +93,9 @@ func TestControlPlanesThatStopAndStart(t *testing.T) {
 	}
 	seen := openText(print(FormatMarkdown))
 	for fate, whose := range map[string]string{"stop": "tired", "restart": "busy", "start": "early"} {
-		assert.Contains(t, seen, "#### Control planes that "+fate+"\n\n| part | cluster | whose |\n|-|-|-|\n| etcd-main, kube-apiserver | seed | shoot garden-prod/"+whose+" |\n\n")
+		assert.Contains(t, seen, "#### Control planes that "+fate+"\n\n| part | cluster | owner |\n|-|-|-|\n| etcd-main, kube-apiserver | seed | shoot garden-prod/"+whose+" |\n\n")
 		assert.Contains(t, print(FormatText), "  ! "+fate+"s etcd-main, kube-apiserver of the control plane, on seed: shoot garden-prod/"+whose+"\n")
-		assert.Contains(t, print(FormatHTML), "<h2>Control planes that "+fate+"</h2>\n<div class=\"table\"><table><tr><th>part</th><th>cluster</th><th>whose</th></tr>\n<tr><td>etcd-main, kube-apiserver</td><td>seed</td><td>shoot garden-prod/"+whose+"</td></tr>\n</table>")
+		assert.Contains(t, print(FormatHTML), "<h2>Control planes that "+fate+"</h2>\n<div class=\"table\"><table><tr><th>part</th><th>cluster</th><th>owner</th></tr>\n<tr><td>etcd-main, kube-apiserver</td><td>seed</td><td>shoot garden-prod/"+whose+"</td></tr>\n</table>")
 	}
 	assert.Less(t, strings.Index(seen, "that stop\n"), strings.Index(seen, "that restart\n"), "the worst first")
 	assert.Less(t, strings.Index(seen, "that restart\n"), strings.Index(seen, "that start\n"))

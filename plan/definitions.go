@@ -68,7 +68,7 @@ func schemaLoss(path string, old, new map[string]any, object bool, lost *[]strin
 	case hadOthers && takesOthers && values != nil:
 		schemaLoss(path+"[]", values, others, false, lost)
 	case hadOthers && !takesOthers && !keepsAll:
-		*lost = append(*lost, strings.TrimSpace("what its schema does not know "+withPrefix("of ", path)))
+		*lost = append(*lost, strings.TrimSpace("fields outside its schema "+withPrefix("of ", path)))
 	}
 	if items, ok := old["items"].(map[string]any); ok {
 		schemaLoss(path+"[]", items, nestedMap(new, "items"), false, lost)

@@ -18,13 +18,13 @@ var effects = map[string]func(f change.Field, old, new *unstructured.Unstructure
 		const policy = "spec.persistentVolumeClaimRetentionPolicy"
 		switch scaled := nestedString(new, "spec", "persistentVolumeClaimRetentionPolicy", "whenScaled") == "Delete"; {
 		case isWithin(f.Path, policy) && isNewValue(f, policy+".whenDeleted", "Delete"):
-			return "its data goes when it is deleted, from now on"
+			return "from now on, its deletion also deletes its data"
 		case isWithin(f.Path, policy) && isNewValue(f, policy+".whenScaled", "Delete"):
-			return "its data goes with the pods that a scale-down removes, from now on"
+			return "from now on, a scale-down also deletes the data of removed pods"
 		case f.Path == "spec.replicas" && scaled && isDecreased(f):
-			return "deletes the data of the pods that go"
+			return "deletes the data of removed pods"
 		case isWithin(f.Path, "spec.updateStrategy") && isPartitionLowered(old, new):
-			return "rolls the pods that its partition has kept as they were, if there are any"
+			return "rolls the pods that its partition has held back, if any"
 		}
 		return ""
 	},
@@ -33,7 +33,7 @@ var effects = map[string]func(f change.Field, old, new *unstructured.Unstructure
 		case isWithin(f.Path, "spec.strategy") && isNewValue(f, "spec.strategy.type", "Recreate"):
 			return "from now on all its pods stop before new ones start"
 		case f.Path == "spec.paused" && f.New == true:
-			return "its pods stay as they are until it is no longer paused"
+			return "its pods do not change until it is no longer paused"
 		}
 		return ""
 	},
@@ -53,7 +53,7 @@ var effects = map[string]func(f change.Field, old, new *unstructured.Unstructure
 		return ""
 	},
 	"PersistentVolume": func(f change.Field, _, _ *unstructured.Unstructured) string {
-		return textIf(f.Path == "spec.persistentVolumeReclaimPolicy" && f.New == "Delete", "its data goes when its claim is deleted, from now on")
+		return textIf(f.Path == "spec.persistentVolumeReclaimPolicy" && f.New == "Delete", "from now on, the deletion of its claim also deletes its data")
 	},
 	"PersistentVolumeClaim": func(f change.Field, _, _ *unstructured.Unstructured) string {
 		return textIf(f.Path == "spec.resources.requests.storage" && f.New != nil, "makes the volume larger, if its class allows that")
@@ -99,7 +99,7 @@ func definitionEffect(f change.Field, old, new *unstructured.Unstructured) strin
 	case f.New == nil && strings.Contains(rest, ".properties.") && isPropertyPath(rest):
 		return "prunes stored values: " + objectPath(rest)
 	case f.New != true && strings.HasSuffix(rest, ".x-kubernetes-preserve-unknown-fields"):
-		return "prunes stored values: those that the schema does not know"
+		return "prunes stored values outside the schema"
 	case strings.HasSuffix(rest, ".required") && f.New != nil:
 		return "refuses objects without fields that are required now: " + objectPath(strings.TrimSuffix(rest, ".required"))
 	}

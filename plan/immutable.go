@@ -39,20 +39,20 @@ func (e objectChange) predictAction(old, new *unstructured.Unstructured) (change
 	case hit == "":
 		return change.Change, stay
 	case old.GetName() != new.GetName():
-		return change.Change, "its name is a hash of its content: the old one goes when nothing refers to it any more"
+		return change.Change, "its name is a hash of its content: the old object is deleted when nothing refers to it any more"
 	case slices.Contains(neverRecreated, old.GetKind()) && isKnownGroup(change.RefOf(old)):
 		return change.Fail, hit + " cannot be changed, and an object of this kind is never recreated: the API server will refuse it"
 	case old.GetKind() == "Service" && change.RefOf(old).Group() == "" && hit != "" && hasAddressConflict(e):
-		return change.Fail, hit + " cannot be changed, and the Service cannot be made anew with the address or node port that it holds: the API server will refuse it"
+		return change.Fail, hit + " cannot be changed, and the Service cannot be recreated with the address or node port that it holds: the API server will refuse it"
 	case frozen && old.GetKind() != "InternalSecret", isTrue(old, annotationRecreate), isTrue(new, annotationRecreate):
 		return change.Recreate, hit + " cannot be changed"
 	}
-	return change.Fail, fmt.Sprintf("%s cannot be changed: the API server will refuse it; annotation %s=true has the object deleted and created anew", hit, annotationRecreate)
+	return change.Fail, fmt.Sprintf("%s cannot be changed: the API server will refuse it; annotation %s=true deletes and recreates the object", hit, annotationRecreate)
 }
 
 // retainedText names declared fields without an effect.
 func retainedText(paths []string) string {
-	return strings.Join(paths, ", ") + " cannot change on a live object and stays as it is"
+	return strings.Join(paths, ", ") + " cannot change on a live object and keeps its value"
 }
 
 // immutableContent has the fields that an immutable ConfigMap or Secret must not change.

@@ -33,7 +33,7 @@ func impactsOf(i change.Item) []string {
 	case i.Action == change.Fail:
 		out = append(out, strings.TrimSuffix(failText+": "+i.Reason, ": "))
 	case i.Action == change.Hold:
-		return []string{cmp.Or(i.Reason, holdText) + withPrefix("; once let through it ", strings.Join(i.Consequences, ", and "))}
+		return []string{cmp.Or(i.Reason, holdText) + withPrefix("; once approved it ", strings.Join(i.Consequences, ", and "))}
 	case i.Action == change.Delete && len(i.Consequences) == 0:
 		out = append(out, deleteText)
 	}

@@ -46,13 +46,13 @@ func (r Report) Markdown(limit int, more string) string {
 	b.WriteString(r.markdownNodes(left() / 2))
 	for _, f := range fates {
 		rows := func(shown int) []tableRow { return r.controlPlaneRows(f, shown) }
-		b.WriteString(fittingTable(controlPlaneTitle(f), "part|cluster|whose", rows, left()/2, left()/4))
+		b.WriteString(fittingTable(controlPlaneTitle(f), "part|cluster|owner", rows, left()/2, left()/4))
 	}
-	b.WriteString(fittingTable("What happens besides the changes", "what happens|cluster|objects", r.impactRows, left()/2, left()/2))
+	b.WriteString(fittingTable("Effects besides the changes", "effect|cluster|objects", r.impactRows, left()/2, left()/2))
 	if r.isHarmless() {
 		b.WriteString("\nNothing restarts, and nothing is recreated or deleted.\n")
 	}
-	fmt.Fprintf(&b, "\n<details><summary>How far it goes, and all that changes</summary>\n")
+	fmt.Fprintf(&b, "\n<details><summary>Affected clusters and all changes</summary>\n")
 	b.WriteString(r.markdownAffected(left() / 4))
 	changes, omitted := r.markdownChanges(left())
 	b.WriteString(changes + "\n</details>\n")
@@ -206,7 +206,7 @@ func markdownTable(title, columns string, rows []tableRow, space int) string {
 
 // markdownAffected lists the affected clusters and owners.
 func (r Report) markdownAffected(space int) string {
-	head := "\n#### How far it goes\n\n| cluster | added | changed | removed | objects of |\n|-|-|-|-|-|\n"
+	head := "\n#### Affected clusters\n\n| cluster | added | changed | removed | objects of |\n|-|-|-|-|-|\n"
 	var lines []string
 	for _, row := range r.affectedRows() {
 		lines = append(lines, fmt.Sprintf("| %s | %d | %d | %d | %s |\n", escapeCell(row.Where), row.Added, row.Changed, row.Removed, escapeCell(row.Owners)))

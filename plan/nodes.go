@@ -126,8 +126,8 @@ func (p poolSetting) canUpdateInPlace(n poolSetting) bool {
 }
 
 // startConfigText describes settings that change the configuration's name but are not in a Worker.
-const startConfigText = "the configuration that machines start with, such as new certificate authorities, another service account key, or " +
-	"the address of node-local DNS where kube-proxy changes to IPVS or back"
+const startConfigText = "the start configuration of machines, such as certificate authorities, the service account key, or " +
+	"the node-local DNS address after a change to or from IPVS"
 
 // nodeVerbPhrase formats how nodes change as a verb phrase.
 func nodeVerbPhrase(how string) string {

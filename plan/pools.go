@@ -59,7 +59,7 @@ func poolsOfShoot(o *unstructured.Unstructured) []pool {
 			poolSetting{machineImage, strings.TrimSpace(nestedText(w, "machine", "image", "name") + " " + nestedText(w, "machine", "image", "version")), false},
 			poolSetting{"Kubernetes", version, true},
 			poolSetting{"container runtime", cri, false},
-			poolSetting{"kubelets are told the address of node-local DNS", yesNo(hasNodeLocalDNS(o, version)), true})
+			poolSetting{"kubelets use the address of node-local DNS", yesNo(hasNodeLocalDNS(o, version)), true})
 		kubelet, own, _ := unstructured.NestedMap(w, "kubernetes", "kubelet")
 		if !own {
 			kubelet, _, _ = unstructured.NestedMap(o.Object, "spec", "kubernetes", "kubelet")

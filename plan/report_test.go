@@ -170,9 +170,9 @@ func TestMarkdownSummaryIsComplete(t *testing.T) {
 		"| kube-apiserver | seed | shoot garden-prod/one |",
 		"| garden-prod/one | seed | w | 4 | +1 −0 |",
 		"| is deleted and created again | runtime | ConfigMap garden/settled |",
-		"kind PersistentVolumeClaim is protected; once let through it loses stored data | seed | PersistentVolumeClaim garden/store |",
+		"kind PersistentVolumeClaim is protected; once approved it loses stored data | seed | PersistentVolumeClaim garden/store |",
 		"| deletes everything in the namespace | seed | Namespace old |",
-		"| gives the load balancer address back | seed | Service garden/lb |",
+		"| releases the load balancer address | seed | Service garden/lb |",
 		"| is deleted | seed | ConfigMap garden/plain |",
 		"| seed | Deployment garden/stuck |",
 	} {

@@ -89,7 +89,7 @@ func (e objectChange) preservedFields(gk schemaKind) (paths []string, reasons []
 	say := func(found []string, why string) {
 		if len(found) > 0 {
 			paths = append(paths, found...)
-			reasons = append(reasons, strings.Join(found, ", ")+plural(len(found), " stays as it lives: ", " stay as they live: ")+why)
+			reasons = append(reasons, strings.Join(found, ", ")+plural(len(found), " keeps its live value: ", " keep their live values: ")+why)
 		}
 	}
 	annotation := func(name string) any { return nestedValue(e.new, "metadata", "annotations", name) }
@@ -101,7 +101,7 @@ func (e objectChange) preservedFields(gk schemaKind) (paths []string, reasons []
 			// no autoscaler scales from zero
 			say(replicas, "a HorizontalPodAutoscaler sets it")
 		case e.newValue("spec.replicas") == nil:
-			say(replicas, "it is left open now")
+			say(replicas, "it is not declared now")
 		}
 	}
 	if annotation(annotationResources) == "true" {

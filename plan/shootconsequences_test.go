@@ -17,8 +17,8 @@ func TestShootConsequences(t *testing.T) {
 	assert.Equal(t, "upgrades Kubernetes 1.33.5 → 1.34.1", version("1.33.5", "1.34.1"))
 	assert.Equal(t, "upgrades Kubernetes 1.9.0 → 1.10.0", version("1.9.0", "1.10.0"))
 	assert.Equal(t, "updates Kubernetes 1.34.1 → 1.34.2", version("1.34.1", "1.34.2"))
-	assert.Equal(t, "takes Kubernetes back 1.34.1 → 1.33.5", version("1.34.1", "1.33.5"))
-	assert.Equal(t, "takes Kubernetes back 1.34.2 → 1.34.1", version("1.34.2", "1.34.1"))
+	assert.Equal(t, "downgrades Kubernetes 1.34.1 → 1.33.5", version("1.34.1", "1.33.5"))
+	assert.Equal(t, "downgrades Kubernetes 1.34.2 → 1.34.1", version("1.34.2", "1.34.1"))
 
 	for how, want := range map[string]string{change.NodesReplaced: "are replaced", change.NodesMaybeReplaced: "may be replaced", change.NodesUpdatedInPlace: "are updated in place"} {
 		c := change.PoolChange{Pool: "a", Effect: how, MaxNodes: 5, Causes: []string{"x"}}

@@ -258,7 +258,7 @@ func (r Report) revisions() string {
 func (r Report) summaryLine() string {
 	text := SummaryLine(change.Plan{Items: make([]change.Item, min(1, r.itemCount())), Summary: r.Summary(), Unchanged: r.unchangedCount(), ChangedSettings: r.settingCount()})
 	if !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.HasNoBaseline }) && len(r.Landscapes) > 0 {
-		text = "Nothing was compared: what changes is not known."
+		text = "Nothing was compared: the changes are unknown."
 	}
 	unreached := withPrefix(" ", unreachedText(r.unreached()))
 	if !r.hasNames() {

@@ -38,5 +38,5 @@ func unreachedText(u change.UnaffectedOwners) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "Not reached, and so neither rendered nor counted: " + strings.Join(parts, ", ") + "."
+	return "Not affected, and so neither rendered nor counted: " + strings.Join(parts, ", ") + "."
 }

@@ -25,9 +25,9 @@ func TestUnreached(t *testing.T) {
 	none := Report{Landscapes: []LandscapePlan{{Plan: change.Plan{Unaffected: u}}}}
 	two := Report{Landscapes: []LandscapePlan{{"a", changed}, {"b", change.Plan{Unaffected: change.UnaffectedOwners{Seeds: 1}}}}}
 	for want, r := range map[string]Report{
-		"Not reached, and so neither rendered nor counted: 1 Garden, 1 Seed, 3 Shoots.":  one,
-		"unchanged). Not reached, and so neither rendered nor counted: 1 Garden, 1 Seed": none,
-		"neither rendered nor counted: 1 Garden, 2 Seeds, 3 Shoots.":                     two,
+		"Not affected, and so neither rendered nor counted: 1 Garden, 1 Seed, 3 Shoots.":  one,
+		"unchanged). Not affected, and so neither rendered nor counted: 1 Garden, 1 Seed": none,
+		"neither rendered nor counted: 1 Garden, 2 Seeds, 3 Shoots.":                      two,
 	} {
 		for _, format := range []string{FormatText, FormatMarkdown, FormatHTML} {
 			var out bytes.Buffer
@@ -57,7 +57,7 @@ func TestHeldItemIsOneRow(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"delete is held: kind ConfigMap is protected: ConfigMap old/a",
-		"delete is held: kind Namespace is protected; once let through it deletes everything in the namespace: Namespace old",
+		"delete is held: kind Namespace is protected; once approved it deletes everything in the namespace: Namespace old",
 	}, rows)
 
 	before = []PlacedBundle{bundlePlace(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: b}}")}
@@ -65,7 +65,7 @@ func TestHeldItemIsOneRow(t *testing.T) {
 	p = CompareBundles(before, after)
 	permit.Gate{Protected: []string{"ConfigMap"}}.MarkHeld(&p, nil)
 	require.Len(t, Impacts(p), 1)
-	assert.Equal(t, "recreate is held: kind ConfigMap is protected; once let through it is deleted and created again", Impacts(p)[0].What)
+	assert.Equal(t, "recreate is held: kind ConfigMap is protected; once approved it is deleted and created again", Impacts(p)[0].What)
 
 	// Nodes that a held deletion affects are marked.
 	before = renderedShoot(t, "seed", "one", "22.04", "0123456789abcdef")

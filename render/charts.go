@@ -43,12 +43,12 @@ func ParseChartReference(named gardencorev1.OCIRepository) (ChartReference, erro
 	if ref := strings.TrimPrefix(text(named.Ref), "oci://"); ref != "" {
 		parsed, err := ociref.Parse(ref)
 		if err != nil {
-			return out, fmt.Errorf("chart %q: it is no reference of a registry with repository and tag or digest", ref)
+			return out, fmt.Errorf("chart %q is not a registry reference with a repository and a tag or digest", ref)
 		}
 		out = ChartReference{Repository: parsed.Host + "/" + parsed.Repository, Tag: parsed.Tag, Digest: string(parsed.Digest)}
 	}
 	if out.Repository == "" || out.Tag == "" && out.Digest == "" {
-		return out, fmt.Errorf("chart %q: registry, repository, and tag or digest are needed", out)
+		return out, fmt.Errorf("chart %q needs a registry, a repository, and a tag or digest", out)
 	}
 	if out.Digest != "" {
 		out.Tag = "" // the digest takes precedence, and the tag may have moved
@@ -72,7 +72,7 @@ type registryChartFiles map[string][]byte
 func NewChart(digest string, files map[string][]byte) (Chart, error) {
 	c := Chart{Digest: digest, files: files}
 	if _, err := c.load(); err != nil {
-		return Chart{}, fmt.Errorf("what was pulled is no Helm chart: %w", err)
+		return Chart{}, fmt.Errorf("the pulled files are not a Helm chart: %w", err)
 	}
 	return c, nil
 }
@@ -140,7 +140,7 @@ func rejectMarks(objects []Object) error {
 	for _, o := range objects {
 		for _, mark := range []string{MarkCopiedValues, MarkFilledValues} {
 			if _, has := o.GetAnnotations()[mark]; has {
-				return fmt.Errorf("%s %s has the annotation %s, which a chart may not have", o.GetKind(), o.GetName(), mark)
+				return fmt.Errorf("%s %s has the annotation %s, which is not allowed in a chart", o.GetKind(), o.GetName(), mark)
 			}
 		}
 	}

@@ -90,7 +90,7 @@ func (c *landscapeCheck) checkCatalogueVersion() bool {
 		return true
 	}
 	c.configError("spec.catalogue.version", ruleCatalogue, schemas.TypeNotSupported,
-		"the landscape is written for catalogue %s, and this program has %s: use the program of that version, or set %s and review what it changes (golden --update, then git diff)",
+		"the landscape needs catalogue %s, but this program has %s: use that version, or set %s and review the changes (golden --update, then git diff)",
 		strings.TrimPrefix(pinned.Version, "v"), components.Version, components.Version)
 	return false
 }
@@ -168,7 +168,7 @@ func (c *landscapeCheck) checkSeedNames() {
 		name := d.Name()
 		if d.GroupVersionKind().Kind == "Seed" && (name == ClusterRuntime || name == ClusterVirtual || name == ClusterShoot) {
 			c.add(declaredFinding(d, "metadata.name", ruleCluster,
-				fmt.Sprintf("a Seed cannot be named %s: that is the name of another cluster of the landscape, in --kubeconfig %s=PATH and in paths of the render", name, name)))
+				fmt.Sprintf("a Seed cannot be named %s: another cluster of the landscape has this name, in --kubeconfig %s=PATH and in paths of the render", name, name)))
 		}
 	}
 }
@@ -385,7 +385,7 @@ func (c *landscapeCheck) warnOfMissingComponent(overlay Overlay) {
 	}
 	c.add(finding{
 		Position: schemas.Position{File: path.Join(overlay.Name, "kustomization.yaml"), Line: 1, Column: 1}, kind: schemas.TypeInvalid, rule: ruleOverlay, warning: true,
-		message: fmt.Sprintf("the overlay has no effect: no %s has the component %s, which its own settings leave out; set what brings it (pergola explain %s.spec), or remove the overlay",
+		message: fmt.Sprintf("the overlay has no effect: no %s has the component %s, because its settings disable it; enable it (pergola explain %s.spec), or remove the overlay",
 			strings.ToUpper(kind[:1])+kind[1:], overlay.Component, strings.ToUpper(kind[:1])+kind[1:]),
 	})
 }

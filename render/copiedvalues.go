@@ -28,11 +28,11 @@ func CopiedValues(obj *unstructured.Unstructured) (map[string]CopiedValue, error
 		return nil, nil
 	}
 	if kind := obj.GetKind(); kind != "Secret" && kind != "ConfigMap" || obj.GroupVersionKind().Group != "" {
-		return nil, fmt.Errorf("only Secrets and ConfigMaps get values of others (annotation %s)", MarkCopiedValues)
+		return nil, fmt.Errorf("only Secrets and ConfigMaps can copy values from others (annotation %s)", MarkCopiedValues)
 	}
 	var sources map[string]string
 	if err := json.Unmarshal([]byte(text), &sources); err != nil || len(sources) == 0 {
-		return nil, fmt.Errorf("annotation %s is no JSON object of texts", MarkCopiedValues)
+		return nil, fmt.Errorf("annotation %s is not a JSON object of text values", MarkCopiedValues)
 	}
 	out := make(map[string]CopiedValue, len(sources))
 	for _, key := range sortedKeys(sources) {
@@ -57,7 +57,7 @@ func checkCopiedValues(obj *unstructured.Unstructured) error {
 		}
 	}
 	if _, hashed := obj.GetAnnotations()[MarkHashedName]; hashed {
-		return errors.New("its values are not known to a render, so its name cannot have a hash of them: put the name of what they come from into it")
+		return errors.New("its name cannot contain a hash, because a render does not know its values: use the name of their source instead")
 	}
 	return nil
 }

@@ -37,15 +37,15 @@ func TestCopiesOfSecrets(t *testing.T) {
 // TestBrokenCopies: invalid copies are rejected with their position.
 func TestBrokenCopies(t *testing.T) {
 	for name, test := range map[string]struct{ kind, annotations, rest, want string }{
-		"another kind":       {"ServiceAccount", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}"`, "", "only Secrets and ConfigMaps get values of others"},
-		"no JSON":            {"Secret", `"secrets.pergola.dev/values-from": "a: b/c"`, "", "is no JSON object of texts"},
-		"nothing":            {"Secret", `"secrets.pergola.dev/values-from": "{}"`, "", "is no JSON object of texts"},
+		"another kind":       {"ServiceAccount", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}"`, "", "only Secrets and ConfigMaps can copy values from others"},
+		"no JSON":            {"Secret", `"secrets.pergola.dev/values-from": "a: b/c"`, "", "is not a JSON object of text values"},
+		"nothing":            {"Secret", `"secrets.pergola.dev/values-from": "{}"`, "", "is not a JSON object of text values"},
 		"no key":             {"Secret", `"secrets.pergola.dev/values-from": "{\"a\":\"b\"}"`, "", `a comes from "b", expected <Secret>/<key>`},
 		"no key of a file":   {"ConfigMap", `"secrets.pergola.dev/values-from": "{\"a\":\"b\"}"`, "", `a comes from "b", expected <ConfigMap>/<key>`},
 		"files of its own":   {"ConfigMap", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}"`, `, binaryData: b: "eA=="`, "so it cannot have binaryData"},
 		"another namespace":  {"Secret", `"secrets.pergola.dev/values-from": "{\"a\":\"n/b/c\"}"`, "", `a comes from "n/b/c", expected <Secret>/<key>`},
 		"values of its own":  {"Secret", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}"`, `, stringData: b: "x"`, "so it cannot have stringData"},
-		"a hash in its name": {"Secret", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}", "render.pergola.dev/hashed-name": "true"`, "", "so its name cannot have a hash of them"},
+		"a hash in its name": {"Secret", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}", "render.pergola.dev/hashed-name": "true"`, "", "its name cannot contain a hash"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := renderSmall(t, map[string]string{"garden/app/component.cue": component(`cue: [{apiVersion: "v1", kind: "`+test.kind+`", metadata: {name: "s", annotations: {`+test.annotations+`}}`+test.rest+`}]`, "")})

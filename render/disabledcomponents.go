@@ -318,23 +318,23 @@ func (n *componentNeeds) report(component string, c *landscapeCheck) {
 		for _, by := range uses {
 			maps.Copy(told, by)
 		}
-		c.configError(field, ruleNeeded, schemas.TypeForbidden, "%s is off, and what it has is needed: %s; leave it on, switch these off, too, or list in spec.external what exists outside of the landscape",
+		c.configError(field, ruleNeeded, schemas.TypeForbidden, "%s is off, but its objects are needed: %s; switch it on, switch the others off, or list objects from outside the landscape in spec.external",
 			component, formatUses(uses))
 	}
 	var parts []string
 	if works := n.reconciledKinds[component]; len(works) > 0 {
-		parts = append(parts, "it works on objects of others: "+formatUses(works))
+		parts = append(parts, "it reconciles objects of others: "+formatUses(works))
 	}
 	if calls := unreportedUses(n.clients[component], told); len(calls) > 0 {
-		parts = append(parts, "pods connect to what it has: "+formatUses(calls))
+		parts = append(parts, "pods connect to its Services: "+formatUses(calls))
 	}
 	waits := maps.Clone(n.waiters[component])
 	maps.DeleteFunc(waits, func(other string, _ bool) bool { return told[other] })
 	if len(waits) > 0 {
-		parts = append(parts, "it would be waited for until it is healthy by "+strings.Join(sortedKeys(waits), ", "))
+		parts = append(parts, "components that wait until it is healthy: "+strings.Join(sortedKeys(waits), ", "))
 	}
 	if len(parts) > 0 {
-		c.configWarning(field, ruleAwaited, schemas.TypeInvalid, "%s is off: %s; what they need of it has to be there by other means", component, strings.Join(parts, "; "))
+		c.configWarning(field, ruleAwaited, schemas.TypeInvalid, "%s is off: %s; provide a replacement for it", component, strings.Join(parts, "; "))
 	}
 }
 

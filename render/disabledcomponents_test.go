@@ -72,13 +72,13 @@ func TestDisabledComponents(t *testing.T) {
 		"a server elsewhere":                       {app: service, user: kubeconfigOf("https://server.example.org/ask")},
 		"what is no kubeconfig":                    {app: service, user: cueObject("v1", "ConfigMap", "a", inGarden+`, data: "a.yaml": "server: https://server/ask"`)},
 		"a server that is waited for and called":   {app: service, user: calls, waits: `point: "healthy"`, want: "error: Service garden/server by garden/user"},
-		"a server that is called":                  {app: service, user: calls, want: "warning: pods connect to what it has: Service garden/server by garden/user"},
+		"a server that is called":                  {app: service, user: calls, want: "warning: pods connect to its Services: Service garden/server by garden/user"},
 		"a server that is called in another place": {app: cueObject("v1", "Service", "server", `, namespace: "other"}, spec: ports: [{port: 443}]`), user: calls},
-		"what is waited for":                       {app: secret, user: cueObject("v1", "ConfigMap", "a", inGarden), waits: `app: "rolledOut"`, want: "warning: it would be waited for until it is healthy by garden/user"},
+		"what is waited for":                       {app: secret, user: cueObject("v1", "ConfigMap", "a", inGarden), waits: `app: "rolledOut"`, want: "warning: components that wait until it is healthy: garden/user"},
 		"what comes before":                        {app: secret, user: cueObject("v1", "ConfigMap", "a", inGarden), waits: `app: "applied"`},
 		"what is waited for by nobody":             {app: secret, user: cueObject("v1", "ConfigMap", "a", inGarden), waits: `skipped: "healthy"`},
 		"who works on a kind": {app: cueObject("rbac.authorization.k8s.io/v1", "ClusterRole", "app", `}, rules: [{apiGroups: ["example.org"], resources: ["things/status"], verbs: ["patch"]}]`),
-			user: definition + ", " + cueObject("example.org/v1", "Thing", "a", inGarden), want: "warning: it works on objects of others: Thing by garden/user"},
+			user: definition + ", " + cueObject("example.org/v1", "Thing", "a", inGarden), want: "warning: it reconciles objects of others: Thing by garden/user"},
 		"who reads a kind": {app: cueObject("rbac.authorization.k8s.io/v1", "ClusterRole", "app", `}, rules: [{apiGroups: ["example.org"], resources: ["things"], verbs: ["list"]}]`),
 			user: definition + ", " + cueObject("example.org/v1", "Thing", "a", inGarden)},
 		"what others have, too":            {app: secret, user: secret + ", " + pod("", `volumes: [{name: "a", secret: secretName: "shared"}]`)},
@@ -142,8 +142,8 @@ func TestDisabledComponentsOfTheCatalogue(t *testing.T) {
 		return errors, warnings
 	}
 	errors, warnings := found("", "etcd-main", "prometheus-operator")
-	assert.Contains(t, errors, "garden/etcd-main is off, and what it has is needed: Service garden/virtual-garden-etcd-main-client by garden/kube-apiserver;")
-	assert.Contains(t, warnings, "garden/prometheus-operator is off: it works on objects of others: Alertmanager by garden/alertmanager-garden; Prometheus by garden/prometheus-garden, garden/prometheus-longterm;")
+	assert.Contains(t, errors, "garden/etcd-main is off, but its objects are needed: Service garden/virtual-garden-etcd-main-client by garden/kube-apiserver;")
+	assert.Contains(t, warnings, "garden/prometheus-operator is off: it reconciles objects of others: Alertmanager by garden/alertmanager-garden; Prometheus by garden/prometheus-garden, garden/prometheus-longterm;")
 	assert.NotContains(t, errors+warnings, "gardener-apiserver", "which is not there")
 
 	errors, _ = found("", "istio")
@@ -156,9 +156,9 @@ func TestDisabledComponentsOfTheCatalogue(t *testing.T) {
 	assert.Empty(t, errors+warnings, "nobody needs it")
 
 	errors, _ = found("", "seed/system")
-	assert.Contains(t, errors, "seed/system is off, and what it has is needed: PriorityClass gardener-system-800 by seed/etcd-druid;")
+	assert.Contains(t, errors, "seed/system is off, but its objects are needed: PriorityClass gardener-system-800 by seed/etcd-druid;")
 
 	errors, warnings = found("", "shoot/kube-apiserver")
 	assert.Contains(t, errors, "Service shoot--local--local/kube-apiserver by shoot/kube-controller-manager, shoot/kube-scheduler;")
-	assert.Contains(t, warnings, "it would be waited for until it is healthy by shoot/controlplane")
+	assert.Contains(t, warnings, "components that wait until it is healthy: shoot/controlplane")
 }

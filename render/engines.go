@@ -228,7 +228,7 @@ func documentFinding(file string, doc yamlDocument, err error) finding {
 		f.Line += doc.line - 1
 		return f
 	}
-	message := "the document is no object"
+	message := "the document is not an object"
 	if len(node.Content) > 0 && node.Content[0].Kind == yamlv3.MappingNode {
 		message = "this is not YAML of an object: " + firstLine(err.Error())
 	}
@@ -308,7 +308,7 @@ func splitJSON(doc yamlDocument) []yamlDocument {
 }
 
 // errTrailingContent reports content after the end of a document.
-var errTrailingContent = errors.New("there is more after the end of the document")
+var errTrailingContent = errors.New("text follows the end of the document")
 
 // isSingleDocument reports whether nothing follows the end of a document. It parses only documents
 // that may continue.

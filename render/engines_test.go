@@ -194,12 +194,12 @@ func TestEngineErrors(t *testing.T) {
 
 		"kustomize: missing file": {kustomize("resources: [b.yaml]\n"), `components/garden/app/kustomization.yaml:1:13: resources[0]: there is no file "b.yaml" in this folder`},
 		"kustomize: same object twice": {with(kustomize("resources: [a.yaml, b.yaml]\n"), "garden/app/a.yaml", plainYAML, "garden/app/b.yaml", plainYAML),
-			"components/garden/app/kustomization.yaml:1:1: resources: there are two of ConfigMap a: patch the one that is there, or leave one out"},
+			"components/garden/app/kustomization.yaml:1:1: resources: ConfigMap a exists twice: patch the existing object, or remove one of them"},
 		"kustomize: broken patch": {with(kustomize("resources: [a.yaml]\npatches:\n- patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: y}}'\n- patch: '[{op: remove, path: /spec}]'\n  target: {kind: ConfigMap}\n"), "garden/app/a.yaml", plainYAML),
 			"components/garden/app/kustomization.yaml:4:3: patches[1]: "},
 		"kustomize: broken object": {with(kustomize("resources: [a.yaml]\n"), "garden/app/a.yaml", "# x\n---\na: [\n"), "components/garden/app/a.yaml:3:"},
 		"kustomize: unknown field": {kustomize("namePrefx: p-\n"), `components/garden/app/kustomization.yaml:1:1: namePrefx: the field "namePrefx" does not exist; did you mean "namePrefix"?`},
-		"kustomize: no folder":     {cue(`kustomize: "nope"`, ""), "bundle app: components/garden/app/component.cue:4:70: there is no folder components/garden/app/nope"},
+		"kustomize: no folder":     {cue(`kustomize: "nope"`, ""), "bundle app: components/garden/app/component.cue:4:70: there is not a folder components/garden/app/nope"},
 		"kustomize: leaves":        {cue(`kustomize: "../../../x"`, ""), `path "../../../x" leaves the catalogue`},
 	}
 	for name, test := range tests {
@@ -248,7 +248,7 @@ func TestKustomizeStaysInItsFolder(t *testing.T) {
 			_, err := renderSmall(t, files)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "components/garden/app/")
-			assert.Regexp(t, `ustomization(.yaml)?:1:\d+: .* is not in this folder: nothing remote is read`, err.Error())
+			assert.Regexp(t, `ustomization(.yaml)?:1:\d+: .* is not in this folder: remote files are not supported`, err.Error())
 		})
 	}
 	for name, text := range map[string]string{

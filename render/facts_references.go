@@ -84,7 +84,7 @@ func contentOf(object *unstructured.Unstructured) (map[string][]byte, error) {
 	for _, field := range []string{"data", "binaryData", "stringData"} {
 		values, _, err := unstructured.NestedStringMap(object.Object, field)
 		if err != nil {
-			return nil, fmt.Errorf("%s is no map of texts", field)
+			return nil, fmt.Errorf("%s is not a map of text values", field)
 		}
 		for key, text := range values {
 			value := []byte(text)

@@ -30,7 +30,7 @@ func RecordedFacts(l *landscapes.Landscape) (map[string]Facts, error) {
 	raw, err := fs.ReadFile(l.FS, path.Join(l.Path, name))
 	if err != nil {
 		at := configPosition(l, "spec.facts")
-		return nil, finding{Position: at, field: "spec.facts", kind: schemas.TypeInvalid, rule: ruleFacts, message: fmt.Sprintf("there is no file %q that can be read", name)}
+		return nil, finding{Position: at, field: "spec.facts", kind: schemas.TypeInvalid, rule: ruleFacts, message: fmt.Sprintf("the file %q cannot be read", name)}
 	}
 	file, err := readYAMLFile(path.Clean(name), raw)
 	if err != nil {
@@ -67,11 +67,11 @@ func checkFacts(file yamlFile, facts map[string]Facts, owners []string) findings
 		clusters := facts[owner].Clusters
 		for _, role := range sortedKeys(clusters) {
 			if !slices.Contains(roles, role) {
-				report(at.Append("clusters", fieldpath.Key(role)), schemas.TypeNotSupported, "no role of a cluster: it is one of %s", strings.Join(roles, ", "))
+				report(at.Append("clusters", fieldpath.Key(role)), schemas.TypeNotSupported, "this is not a cluster role; the roles are %s", strings.Join(roles, ", "))
 			}
 			if version := clusters[role].KubernetesVersion; version != "" {
 				if _, err := semver.NewVersion(version); err != nil {
-					report(at.Append("clusters", fieldpath.Key(role), "kubernetesVersion"), schemas.TypeInvalid, "%q is no version of Kubernetes such as %s", version, DefaultKubernetesVersion)
+					report(at.Append("clusters", fieldpath.Key(role), "kubernetesVersion"), schemas.TypeInvalid, "%q is not a Kubernetes version such as %s", version, DefaultKubernetesVersion)
 				}
 			}
 		}
@@ -86,12 +86,12 @@ func checkFacts(file yamlFile, facts map[string]Facts, owners []string) findings
 		}
 		for _, key := range sortedKeys(facts[owner].Extensions) {
 			if kind, name, _ := strings.Cut(key, "/"); !slices.Contains(extensionFacts, kind) || name == "" {
-				report(at.Append("extensions", fieldpath.Key(key)), schemas.TypeNotSupported, "it is a kind in small letters and a name, as in worker/NAME; kinds are %s", strings.Join(extensionFacts, ", "))
+				report(at.Append("extensions", fieldpath.Key(key)), schemas.TypeNotSupported, "it must be a kind in small letters and a name, such as worker/NAME; kinds are %s", strings.Join(extensionFacts, ", "))
 			}
 		}
 		for _, key := range sortedKeys(facts[owner].References) {
 			if kind, name, _ := strings.Cut(key, "/"); kind != "ConfigMap" && kind != "Secret" || name == "" {
-				report(at.Append("references", fieldpath.Key(key)), schemas.TypeNotSupported, "it is a kind and a name: ConfigMap/NAME or Secret/NAME")
+				report(at.Append("references", fieldpath.Key(key)), schemas.TypeNotSupported, "it must be a kind and a name: ConfigMap/NAME or Secret/NAME")
 			}
 		}
 	}

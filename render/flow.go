@@ -116,7 +116,7 @@ func operationsOf(v cue.Value) (names []string) {
 func decodeFlow(v cue.Value, operation string, in Input) (Flow, error) {
 	file := "components/" + in.Owner.Kind + "/flow.cue"
 	if !v.LookupPath(cue.ParsePath("#Operation")).Exists() {
-		return Flow{}, fmt.Errorf("%s: the catalogue has no components/flow.cue, which defines the verbs: take that of the catalogue that is built in", file)
+		return Flow{}, fmt.Errorf("%s: the catalogue has no components/flow.cue, which defines the verbs: copy it from the built-in catalogue", file)
 	}
 	graph := v.LookupPath(cue.MakePath(cue.Str("flow"), cue.Str(operation)))
 	if !graph.Exists() {
@@ -172,7 +172,7 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 	}
 	timeout, err := time.ParseDuration(raw.Timeout)
 	if err == nil && timeout < 0 {
-		err = fmt.Errorf("%s is less than nothing; 0s is for none", raw.Timeout)
+		err = fmt.Errorf("%s is negative; 0s means no timeout", raw.Timeout)
 	}
 	if err != nil {
 		return FlowNode{}, fmt.Errorf("timeout: %w", err)
@@ -185,7 +185,7 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 		}
 		if node.Verb != "" {
 			p := field.Pos()
-			return FlowNode{}, fmt.Errorf("%s:%d:%d: it has the verbs %s and %s; make a node of each", p.Filename(), p.Line(), p.Column(), node.Verb, verb)
+			return FlowNode{}, fmt.Errorf("%s:%d:%d: it has the verbs %s and %s; make a node for each", p.Filename(), p.Line(), p.Column(), node.Verb, verb)
 		}
 		node.Verb = verb
 		into := any(&node.Name)
@@ -317,7 +317,7 @@ func (f Flow) check() error {
 		}
 		for after := range n.After {
 			if _, known := nodes[after]; !known {
-				return fmt.Errorf("components/%s/flow.cue: %s: node %s comes after %q, which is no node", f.Owner, f.Operation, n.ID, after)
+				return fmt.Errorf("components/%s/flow.cue: %s: node %s comes after %q, which is not a node", f.Owner, f.Operation, n.ID, after)
 			}
 		}
 		for _, b := range n.Bundles {
@@ -329,7 +329,7 @@ func (f Flow) check() error {
 	}
 	after := func(id string) []string { return slices.Sorted(maps.Keys(nodes[id].After)) }
 	if path := circle.FindCycle(slices.Sorted(maps.Keys(nodes)), after); path != nil {
-		return fmt.Errorf("components/%s/flow.cue: %s: nodes come after each other in a circle: %s", f.Owner, f.Operation, strings.Join(path, " → "))
+		return fmt.Errorf("components/%s/flow.cue: %s: nodes wait for each other in a circle: %s", f.Owner, f.Operation, strings.Join(path, " → "))
 	}
 	return nil
 }
@@ -353,10 +353,10 @@ func (f Flow) CheckCoverage(bundles []Bundle) error {
 		// Overlays cannot change the flow. Their objects are asked to reconcile with any verb.
 		i := slices.IndexFunc(b.Objects, func(o Object) bool { return o.Origin.Overlay == "" && IsRequested(o.GroupVersionKind()) })
 		if n.Verb == Apply && b.Delivery.Direct && i >= 0 {
-			return fmt.Errorf("components/%s/flow.cue: %s: node %s applies bundle %s, whose %s acts on request alone; use the verb request", f.Owner, f.Operation, n.ID, b.Name, b.Objects[i].GetKind())
+			return fmt.Errorf("components/%s/flow.cue: %s: node %s applies bundle %s, whose %s acts only on request; use the verb request", f.Owner, f.Operation, n.ID, b.Name, b.Objects[i].GetKind())
 		}
 		if n.Verb == Request && !b.Delivery.Direct && n.Operation != "reconcile" {
-			return fmt.Errorf("components/%s/flow.cue: %s: node %s requests %s of bundle %s, which a ManagedResource carries: only bundles that are applied directly are asked for another operation than reconcile", f.Owner, f.Operation, n.ID, n.Operation, b.Name)
+			return fmt.Errorf("components/%s/flow.cue: %s: node %s requests %s of bundle %s, which is in a ManagedResource: request only reconcile, or apply the bundle directly", f.Owner, f.Operation, n.ID, n.Operation, b.Name)
 		}
 	}
 	if len(missing) > 0 {

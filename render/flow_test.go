@@ -84,7 +84,7 @@ func TestFlowCoverage(t *testing.T) {
 		return []Bundle{{Name: "two", Delivery: Delivery{Direct: true}, Objects: []Object{{Unstructured: &unstructured.Unstructured{}}, obj}}}
 	}
 	for _, asked := range [][]Bundle{objects("extensions.gardener.cloud/v1alpha1", "DNSRecord"), objects("druid.gardener.cloud/v1alpha1", "Etcd")} {
-		require.EqualError(t, flow.CheckCoverage(asked), "components/garden/flow.cue: reconcile: node a applies bundle two, whose "+asked[0].Objects[1].GetKind()+" acts on request alone; use the verb request")
+		require.EqualError(t, flow.CheckCoverage(asked), "components/garden/flow.cue: reconcile: node a applies bundle two, whose "+asked[0].Objects[1].GetKind()+" acts only on request; use the verb request")
 		asked[0].Delivery.Direct = false
 		require.NoError(t, flow.CheckCoverage(asked), "others apply the objects of a ManagedResource")
 	}
@@ -98,24 +98,24 @@ func TestFlowCoverage(t *testing.T) {
 	require.NoError(t, flow.CheckCoverage(objects("extensions.gardener.cloud/v1alpha1", "DNSRecord")))
 	carried := objects("extensions.gardener.cloud/v1alpha1", "DNSRecord")
 	carried[0].Delivery.Direct = false
-	require.EqualError(t, flow.CheckCoverage(carried), "components/garden/flow.cue: reconcile: node a requests restore of bundle two, which a ManagedResource carries: only bundles that are applied directly are asked for another operation than reconcile")
+	require.EqualError(t, flow.CheckCoverage(carried), "components/garden/flow.cue: reconcile: node a requests restore of bundle two, which is in a ManagedResource: request only reconcile, or apply the bundle directly")
 }
 
 func TestFlowErrors(t *testing.T) {
 	for name, test := range map[string][2]string{
-		"unknown node":    {`a: after: nope: "healthy"`, `components/garden/flow.cue: reconcile: node a comes after "nope", which is no node`},
+		"unknown node":    {`a: after: nope: "healthy"`, `components/garden/flow.cue: reconcile: node a comes after "nope", which is not a node`},
 		"bundle twice":    {`a: apply: ["x"], b: apply: ["x"]`, "components/garden/flow.cue: reconcile: bundle x belongs to node a and to b"},
-		"a circle":        {`a: after: c: "healthy", b: after: a: "applied", c: after: a: "rolledOut", d: {}`, "components/garden/flow.cue: reconcile: nodes come after each other in a circle: a → c → a"},
+		"a circle":        {`a: after: c: "healthy", b: after: a: "applied", c: after: a: "rolledOut", d: {}`, "components/garden/flow.cue: reconcile: nodes wait for each other in a circle: a → c → a"},
 		"it removes":      {`a: remove: ["x"]`, "components/garden/flow.cue: reconcile: node a: only the operation delete may remove bundles; use the verb apply or request"},
 		"all others":      {`a: apply: ["*"]`, `components/garden/flow.cue: reconcile: node a: "*" is for the verb remove; name the bundles`},
-		"less than none":  {`a: timeout: "-1s"`, "components/garden/flow.cue: reconcile: node a: timeout: -1s is less than nothing; 0s is for none"},
+		"less than none":  {`a: timeout: "-1s"`, "components/garden/flow.cue: reconcile: node a: timeout: -1s is negative; 0s means no timeout"},
 		"open condition":  {`a: {}, b: after: {if garden.spec.replica > 1 {a: "healthy"}}`, "components/garden/flow.cue: reconcile: node b: evaluate: "},
 		"unknown state":   {"a: {}\n\tb: after: a: \"done\"", `components/garden/flow.cue:6:15: flow.reconcile.nodes.b.after.a: conflicting values "applied" and "done"`},
 		"timeout":         {`a: timeout: "soon"`, "components/garden/flow.cue: reconcile: node a: timeout: "},
 		"syntax":          {"a: {", "components/garden/flow.cue:6:3: expected"},
 		"unknown field":   {`a: bundels: []`, "components/garden/flow.cue:5:5: flow.reconcile.nodes.a.bundels: field not allowed"},
 		"no list":         {`a: apply: "x"`, "components/garden/flow.cue:5:12: flow.reconcile.nodes.a.apply: conflicting values"},
-		"two verbs":       {"a: apply: [\"x\"]\n\ta: task: \"y\"", "components/garden/flow.cue: reconcile: node a: components/garden/flow.cue:6:11: it has the verbs apply and task; make a node of each"},
+		"two verbs":       {"a: apply: [\"x\"]\n\ta: task: \"y\"", "components/garden/flow.cue: reconcile: node a: components/garden/flow.cue:6:11: it has the verbs apply and task; make a node for each"},
 		"kept by apply":   {`a: {apply: ["x"], keepObjects: true}`, "components/garden/flow.cue:5:20: flow.reconcile.nodes.a.keepObjects: field not allowed"},
 		"asked of a task": {`a: {task: "x", operation: "reconcile"}`, "components/garden/flow.cue:5:17: flow.reconcile.nodes.a.operation: field not allowed"},
 	} {
@@ -141,7 +141,7 @@ func TestFlowErrors(t *testing.T) {
 	require.ErrorContains(t, err, `components/garden/flow.cue: reconcile: node a: components/garden/flow.cue:3:18: there is no field "bundles"; want one of after, apply, await, if, keepObjects, operation, remove, request, task, timeout`)
 	delete(catalogue, "flow.cue")
 	_, err = LoadFlow(catalogue, "reconcile", gardenInput())
-	require.EqualError(t, err, "components/garden/flow.cue: the catalogue has no components/flow.cue, which defines the verbs: take that of the catalogue that is built in")
+	require.EqualError(t, err, "components/garden/flow.cue: the catalogue has no components/flow.cue, which defines the verbs: copy it from the built-in catalogue")
 }
 
 // TestFlowOfFeatureGates: each gate of a landscape switches only its own steps of the Garden. Steps

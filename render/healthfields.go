@@ -81,7 +81,7 @@ func fieldReadFault(n *structure.Node, read custom.Field) string {
 	}
 	switch kind := literalType(read.Literal); {
 	case read.IsWholeExpression && n.Type != "" && n.Type != "boolean":
-		return fmt.Sprintf("have a %s of type %s, and the expression has to be true or false; compare it", expressionPath(read.Path), n.Type)
+		return fmt.Sprintf("have a %s of type %s, but the expression must be true or false; compare it", expressionPath(read.Path), n.Type)
 	case kind == "" || n.Type == "" || n.IntOrString:
 	case kind != n.Type && !(kind == "number" && n.Type == "integer"):
 		return fmt.Sprintf("%s%#v: it is of type %s", field, read.Literal, n.Type)

@@ -21,7 +21,7 @@ func TestHealthFields(t *testing.T) {
 		"values of a type":      {`{apiGroup: apps, kind: Deployment, healthy: "self.spec.replicas > 2 && self.spec.paused != true && self.spec.strategy.rollingUpdate.maxSurge == '1'"}`, ""},
 		"of an item":            {`{kind: Pod, healthy: "self.status.conditions.exists(c, c.typ == 'Ready')"}`, `objects of kind Pod have no field self.status.conditions[].typ; did you mean "type"?`},
 		"status of a condition": {`{kind: Pod, healthy: "self.status.conditions.exists(c, c.type == 'Ready' && c.status == 'true')"}`, `self.status.conditions[].status that is never "true": it is one of True, False, Unknown`},
-		"a number as a verdict": {`{apiGroup: apps, kind: Deployment, healthy: "self.status.readyReplicas"}`, `have a self.status.readyReplicas of type integer, and the expression has to be true or false`},
+		"a number as a verdict": {`{apiGroup: apps, kind: Deployment, healthy: "self.status.readyReplicas"}`, `have a self.status.readyReplicas of type integer, but the expression must be true or false`},
 		"a field of two macros": {`{kind: Pod, healthy: "self.spec.containers.all(c, c.ports.exists(p, p.containerPort > 1)) && self.status.conditions.exists(c, c.status == 'True')"}`, ""},
 		"a kind nobody defines": {`{apiGroup: example.org, kind: Thing, healthy: "self.any.field == 1"}`, ""},
 	} {

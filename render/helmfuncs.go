@@ -23,17 +23,17 @@ func impureFunction(name string) string {
 		"htmlDate", "htmlDateInZone", "ago", "durationRound", "toDate", "mustToDate", "unixEpoch":
 		return "depends on the clock or the time zone of the machine: write the date into the values as text"
 	case "randAlphaNum", "randAlpha", "randAscii", "randNumeric", "randBytes", "randInt", "shuffle", "uuidv4":
-		return "gives something else every time: ask for a generated secret in the component (secrets), or give a fixed value"
+		return "gives another value in each render: declare a generated secret in the component (secrets), or use a fixed value"
 	case "genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey":
-		return "gives another key or certificate every time: ask for it in the component (secrets) and take its name from the facts"
+		return "gives another key or certificate in each render: declare it in the component (secrets) and take its name from the facts"
 	case "bcrypt", "htpasswd", "encryptAES":
-		return "salts its result at random: ask for a generated secret in the component (secrets)"
+		return "salts its result at random: declare a generated secret in the component (secrets)"
 	case "env", "expandenv":
 		return "reads the environment of the machine: pass the value in the values of the chart"
 	case "getHostByName":
-		return "asks the network: pass the address in the values of the chart"
+		return "needs the network: pass the address in the values of the chart"
 	case "lookup":
-		return "asks a cluster, and rendering has none: pass what is needed in the values of the chart, from the facts"
+		return "needs a cluster, and rendering has none: pass facts in the values of the chart"
 	}
 	return ""
 }
@@ -157,7 +157,7 @@ func (w *templateWalk) node(n parse.Node, settled bool) {
 		case message != "":
 			w.report(n.Pos, n.Ident, message)
 		case isUnordered(n.Ident) && !settled:
-			w.report(n.Pos, n.Ident, "gives a list in the order of a map, which changes from run to run: put it through sortAlpha")
+			w.report(n.Pos, n.Ident, "gives a list in the order of a map, which changes with each render: pass it through sortAlpha")
 		}
 	}
 }

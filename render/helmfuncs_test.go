@@ -19,8 +19,8 @@ func TestImpureFunctionsOfHelm(t *testing.T) {
 		"dateModify \"1h\" .t": "clock", "date_modify \"1h\" .t": "clock", "mustDateModify \"1h\" .t": "clock", "must_date_modify \"1h\" .t": "clock",
 		"htmlDate .t": "clock", "htmlDateInZone .t \"UTC\"": "clock", "ago .t": "clock", "durationRound .t": "clock",
 		"toDate \"2006\" .t": "time zone", "mustToDate \"2006\" .t": "time zone", "unixEpoch .t": "clock",
-		"randAlphaNum 5": "every time", "randAlpha 5": "every time", "randAscii 5": "every time", "randNumeric 5": "every time",
-		"randBytes 5": "every time", "randInt 1 5": "every time", "shuffle \"abc\"": "every time", "uuidv4": "every time",
+		"randAlphaNum 5": "in each render", "randAlpha 5": "in each render", "randAscii 5": "in each render", "randNumeric 5": "in each render",
+		"randBytes 5": "in each render", "randInt 1 5": "in each render", "shuffle \"abc\"": "in each render", "uuidv4": "in each render",
 		"genPrivateKey \"rsa\"": "another key", "genCA \"x\" 1": "another key", "genCAWithKey \"x\" 1 .k": "another key",
 		"genSelfSignedCert \"x\" nil nil 1": "another key", "genSelfSignedCertWithKey \"x\" nil nil 1 .k": "another key",
 		"genSignedCert \"x\" nil nil 1 .ca": "another key", "genSignedCertWithKey \"x\" nil nil 1 .ca .k": "another key",
@@ -92,7 +92,7 @@ func TestImpureChart(t *testing.T) {
 	require.Error(t, err)
 	for _, want := range []string{
 		"components/garden/app/chart/templates/cm.yaml:5:9: helm: function now depends on the clock",
-		"components/garden/app/chart/templates/_h.tpl:1:20: helm: function uuidv4 gives something else every time",
+		"components/garden/app/chart/templates/_h.tpl:1:20: helm: function uuidv4 gives another value in each render",
 		"components/garden/app/chart/files/x.txt:1:4: helm: function env reads the environment",
 		"components/garden/app/chart/charts/s/templates/x:1:4: helm: function genCA ",
 	} {
@@ -104,7 +104,7 @@ func TestImpureChart(t *testing.T) {
 	files["garden/app/chart/templates/cm.yaml"] = strings.Replace(files["garden/app/chart/templates/cm.yaml"], "now", "1", 1)
 	_, err = renderSmall(t, files)
 	assert.ErrorContains(t, err, "components/garden/app/component.cue:4:")
-	assert.ErrorContains(t, err, "helm: function randAlpha gives something else every time")
+	assert.ErrorContains(t, err, "helm: function randAlpha gives another value in each render")
 }
 
 // TestChartsOfTheCatalogueArePure covers charts that no landscape renders, too.

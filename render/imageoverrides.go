@@ -35,13 +35,13 @@ func (c *landscapeCheck) checkImages() {
 			c.configError(field+".name", ruleImage, schemas.TypeNotSupported, "no image %q in %s%s", image.Name, cataloguePath(ImageVectorFile), hint)
 		}
 		if image.Repository != "" && !imageRepository.MatchString(image.Repository) {
-			c.configError(field+".repository", ruleImage, schemas.TypeInvalid, "%q is no repository of images such as registry.example.org/team/app, without scheme and tag", image.Repository)
+			c.configError(field+".repository", ruleImage, schemas.TypeInvalid, "%q is not an image repository such as registry.example.org/team/app, without scheme and tag", image.Repository)
 		}
 		if image.Tag != "" && !imageTag.MatchString(image.Tag) {
-			c.configError(field+".tag", ruleImage, schemas.TypeInvalid, "%q is no tag such as v1.2.3, and no digest: sha256: and 64 hexadecimal digits, alone or behind a tag and @", image.Tag)
+			c.configError(field+".tag", ruleImage, schemas.TypeInvalid, "%q is neither a tag such as v1.2.3 nor a digest: sha256: and 64 hexadecimal digits, alone or after a tag and @", image.Tag)
 		}
 		if image.Tag == "latest" {
-			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid, "latest is another image tomorrow, without a change in Git that shows it; write the version, or a digest")
+			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid, "latest can become another image without a change in Git; write the version, or a digest")
 		}
 		found := len(c.violations)
 		c.checkGardenerImage(vector, field, Image{Name: image.Name, Repository: image.Repository, Tag: image.Tag})
@@ -60,9 +60,9 @@ func (c *landscapeCheck) checkImages() {
 		if image.Version == "" {
 			c.checkKubernetesImage(vector, field, image, nil)
 		} else if allowed, err := semver.NewConstraint(image.Version); err != nil {
-			c.configError(field+".version", ruleImage, schemas.TypeInvalid, "%q is no range of versions such as >= 1.33", image.Version)
+			c.configError(field+".version", ruleImage, schemas.TypeInvalid, "%q is not a version range such as >= 1.33", image.Version)
 		} else if versions, all := c.possibleVersions(); all && !slices.ContainsFunc(versions, func(v *semver.Version) bool { return canMatch(allowed, v) }) {
-			c.configWarning(field+".version", ruleImage, schemas.TypeInvalid, "it changes nothing, since no cluster has such a version of Kubernetes, nor can it have one: they are %s", versionList(versions))
+			c.configWarning(field+".version", ruleImage, schemas.TypeInvalid, "it changes nothing, since no cluster has or can get such a Kubernetes version; the versions are %s", versionList(versions))
 		} else {
 			c.checkKubernetesImage(vector, field, image, allowed)
 		}
@@ -86,7 +86,7 @@ func (c *landscapeCheck) checkOverriddenImage(vector []Image, field string, over
 		return
 	}
 	if same {
-		c.configWarning(field, ruleImage, schemas.TypeInvalid, "it changes nothing, since the image is that of %s; remove it", cataloguePath(ImageVectorFile))
+		c.configWarning(field, ruleImage, schemas.TypeInvalid, "it changes nothing, since %s has the same image; remove it", cataloguePath(ImageVectorFile))
 		return
 	}
 	if other != "" && !slices.ContainsFunc(own, func(image Image) bool { return path.Base(image.Repository) == path.Base(override.Repository) }) {
@@ -124,7 +124,7 @@ func (c *landscapeCheck) checkKubernetesImage(vector []Image, field string, over
 	for _, version := range c.declaredVersions() {
 		if (allowed == nil || canMatch(allowed, version)) && isOtherMinor(version, override.Tag) {
 			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid,
-				"%s is another minor release of Kubernetes than %s, which a cluster has that the image is for; leave the tag out, which is the version of each cluster, or give the range of versions that it is for",
+				"%s is not the minor release of a cluster with Kubernetes %s; remove the tag to use each cluster's version, or set a version range",
 				override.Tag, version.Original())
 			return
 		}

@@ -23,13 +23,13 @@ func TestImageOverrides(t *testing.T) {
 		"replaced for the same versions":  {images: "{name: etcd-druid, tag: v0.1.0, version: '>= 1.33'}, {name: etcd-druid, tag: v0.1.1, version: '>= 1.33'}", want: "spec.images[0]: it changes nothing, since"},
 		"both count":                      {images: "{name: etcd-druid, tag: v0.1.0}, {name: etcd-druid, repository: a.example.org/druid}"},
 		"an exception":                    {images: "{name: etcd-druid, tag: v0.1.0}, {name: etcd-druid, tag: v0.1.1, version: '>= 1.33'}"},
-		"no cluster":                      {images: "{name: etcd-druid, tag: v0.1.1, version: '< 1.20'}", shoot: "1.34.2", want: "spec.images[0].version: it changes nothing, since no cluster has such a version of Kubernetes, nor can it have one: they are 1.34.2, 1.36.0"},
+		"no cluster":                      {images: "{name: etcd-druid, tag: v0.1.1, version: '< 1.20'}", shoot: "1.34.2", want: "spec.images[0].version: it changes nothing, since no cluster has or can get such a Kubernetes version; the versions are 1.34.2, 1.36.0"},
 		"a minor release without a patch": {images: "{name: etcd-druid, tag: v0.1.1, version: '>= 1.34.5, < 1.35'}", shoot: "'1.34'"},
 		"Shoots that the API has":         {images: "{name: etcd-druid, tag: v0.1.1, version: '< 1.20'}", config: "external: [{kind: Shoot, namespace: garden-a, name: '*'}], "},
-		"another Kubernetes":              {images: "{name: kube-apiserver, tag: v1.33.2}", shoot: "1.34.2", want: "spec.images[0].tag: v1.33.2 is another minor release of Kubernetes than 1.34.2, which a cluster has that the image is for"},
+		"another Kubernetes":              {images: "{name: kube-apiserver, tag: v1.33.2}", shoot: "1.34.2", want: "spec.images[0].tag: v1.33.2 is not the minor release of a cluster with Kubernetes 1.34.2"},
 		"for those that have it":          {images: "{name: kube-apiserver, tag: v1.33.2, version: ~1.33}", shoot: "1.34.2", want: "spec.images[0].version: it changes nothing"},
 		"its patch release":               {images: "{name: kube-apiserver, tag: v1.34.3, version: ~1.34.2}", shoot: "1.34.2"},
-		"latest":                          {images: "{name: etcd-druid, tag: latest}", want: "spec.images[0].tag: latest is another image tomorrow"},
+		"latest":                          {images: "{name: etcd-druid, tag: latest}", want: "spec.images[0].tag: latest can become another image"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"landscape.yaml": landscapeFile("{" + test.config + "images: [" + test.images + "]}")}

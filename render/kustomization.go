@@ -63,7 +63,7 @@ func (c *kustomizationCheck) checkFolder(dir string) {
 	for _, name := range kustomizationNames {
 		if other := path.Join(dir, name); file != "" && other != file && c.files.Exists(other) {
 			c.findings = append(c.findings, finding{Position: schemas.Position{File: c.displayPath(other), Line: 1, Column: 1}, kind: schemas.TypeDuplicate,
-				message: fmt.Sprintf("the folder has %s, too, and Kustomize reads no folder with both; move what is in one to the other", path.Base(file))})
+				message: fmt.Sprintf("the folder also has %s, and Kustomize rejects a folder with both; merge them into one file", path.Base(file))})
 			return
 		}
 	}
@@ -136,8 +136,8 @@ func firstLine(text string) string {
 // a landscape.
 func (c *kustomizationCheck) refusedFields(k kustomization) findings {
 	const (
-		helm   = "Helm is not run here: a component of the catalogue takes a chart by source.helm"
-		plugin = "generators, transformers and validators are plugins and not run here"
+		helm   = "Helm is not supported here: a component of the catalogue uses a chart by source.helm"
+		plugin = "generators, transformers and validators are plugins, which are not supported"
 	)
 	fields := []struct{ field, message string }{
 		{"helmCharts", helm},
@@ -147,17 +147,17 @@ func (c *kustomizationCheck) refusedFields(k kustomization) findings {
 		{"transformers", plugin},
 		{"validators", plugin},
 		{"vars", "is deprecated by Kustomize: use replacements"},
-		{"sortOptions", "means nothing here: objects have an order of their own; leave it out"},
+		{"sortOptions", "has no effect here: objects have a fixed order; remove it"},
 	}
 	if c.isOverlay {
 		fields = append(fields, struct{ field, message string }{
-			"secretGenerator", "a render is readable for everyone: declare the Secret in the landscape, encrypted with SOPS, and refer to it",
+			"secretGenerator", "everyone can read a render: declare the Secret in the landscape, encrypted with SOPS, and refer to it",
 		})
 		// in other folders it applies to their own resources only
 		if k.dir() == c.root || k.Kind == types.ComponentKind {
 			for _, field := range []string{"namePrefix", "nameSuffix"} {
 				fields = append(fields, struct{ field, message string }{field,
-					"renames all objects of the component, which others call by their names: for what you add put it into the kustomization of a folder among resources"})
+					"renames all objects of the component, which others refer to by name: for added objects, set it in the kustomization of a folder under resources"})
 			}
 		}
 	}
@@ -247,7 +247,7 @@ func (c *kustomizationCheck) checkReference(k kustomization, ref fileRef) {
 			c.checkObjects(target)
 		}
 	case !ref.allowsFolder:
-		c.findings = append(c.findings, k.finding(ref.field, schemas.TypeInvalid, "%q is a folder; a file is wanted", ref.path))
+		c.findings = append(c.findings, k.finding(ref.field, schemas.TypeInvalid, "%q is a folder; a file is expected", ref.path))
 	default:
 		c.checkFolder(target)
 	}
@@ -256,7 +256,7 @@ func (c *kustomizationCheck) checkReference(k kustomization, ref fileRef) {
 // resolveReference finds the target of a name in a kustomization, or describes its fault.
 func resolveReference(files filesys.FileSystem, root, dir, name string) (target, problem string) {
 	if !isLocal(name) {
-		return "", fmt.Sprintf("%q is not in this folder: nothing remote is read", name)
+		return "", fmt.Sprintf("%q is not in this folder: remote files are not supported", name)
 	}
 	target = path.Join(dir, name)
 	switch {
@@ -288,7 +288,7 @@ func (c *kustomizationCheck) checkObjects(file string) {
 	for _, doc := range splitYAML(data) {
 		if doc.isUnseparated {
 			c.findings = append(c.findings, finding{Position: schemas.Position{File: c.displayPath(file), Line: doc.line, Column: 1}, kind: schemas.TypeInvalid,
-				message: "Kustomize reads the first value of a JSON stream only: put a line with --- before each other one"})
+				message: "Kustomize reads only the first value of a JSON stream: put a line with --- before each of the others"})
 		}
 	}
 	if found := findingsIn(err); len(found) > 0 {
@@ -305,7 +305,7 @@ func checkObjectName(o Object) findings {
 	}
 	message := fmt.Sprintf("%s has no metadata.name: set it", o.GetKind())
 	if o.GetGenerateName() != "" {
-		message = fmt.Sprintf("%s has metadata.generateName, by which each apply would create a new object: set metadata.name", o.GetKind())
+		message = fmt.Sprintf("%s has metadata.generateName, so each apply would create a new object: set metadata.name", o.GetKind())
 	}
 	return findings{{Position: schemas.Position{File: o.Origin.File, Line: o.Origin.Line, Column: 1}, field: "metadata.name", kind: schemas.TypeRequired, message: message}}
 }

@@ -46,7 +46,7 @@ func (k kustomization) explainError(memory filesys.FileSystem, p kustomizationPa
 		return &f
 	}
 	if is := registeredID.FindStringSubmatch(said); is != nil {
-		f := k.partFinding(p, fmt.Sprintf("there are two of %s: patch the one that is there, or leave one out", qualifiedName(is[1], strings.ReplaceAll(is[3], "[noNs]", ""), is[2])))
+		f := k.partFinding(p, fmt.Sprintf("%s exists twice: patch the existing object, or remove one of them", qualifiedName(is[1], strings.ReplaceAll(is[3], "[noNs]", ""), is[2])))
 		return &f
 	}
 	return nil

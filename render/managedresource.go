@@ -188,7 +188,7 @@ func faultLine(doc yamlDocument, err error) int {
 // missingFields describes the fields that a document lacks to be an object.
 func missingFields(obj *unstructured.Unstructured) string {
 	if obj.IsList() {
-		return "a list is no object: write its items as documents of their own"
+		return "a list is not an object: write each item as its own document"
 	}
 	var lacks []string
 	for _, f := range []struct{ name, value string }{{"apiVersion", obj.GetAPIVersion()}, {"kind", obj.GetKind()}, {"metadata.name", obj.GetName()}} {

@@ -96,7 +96,7 @@ func TestUnpack(t *testing.T) {
 		"several documents":            {data: map[string][]byte{"d": []byte("---\n" + object("a") + "---\r\n" + object("b") + "---\n# nothing\n---\n")}, want: []string{"a", "b"}},
 		"broken beside good": {data: map[string][]byte{"d": []byte(object("a") + "---\na: [\n---\nkind: X\n---\n" + object("b"))}, want: []string{"a", "b"},
 			problems: []string{"key d, document 2, line 5: not YAML of an object", "key d, document 3, line 7: an object needs apiVersion, metadata.name"}},
-		"a list":             {data: map[string][]byte{"d": []byte("apiVersion: v1\nkind: List\nitems: []\n")}, problems: []string{"key d, document 1, line 1: a list is no object: write its items as documents of their own"}},
+		"a list":             {data: map[string][]byte{"d": []byte("apiVersion: v1\nkind: List\nitems: []\n")}, problems: []string{"key d, document 1, line 1: a list is not an object: write each item as its own document"}},
 		"broken compression": {data: map[string][]byte{"a.br": []byte("plain text"), "b": []byte(object("b"))}, want: []string{"b"}, problems: []string{"key a.br: decompress: "}},
 		"nothing":            {data: nil},
 	}

@@ -126,11 +126,11 @@ func (b *Bundle) shootCollision(o Object, defined map[schema.GroupKind]bool) str
 	}
 	what, remedy := "", "declare it once for the Seed, in components/seed/"
 	if namespace != "" {
-		what, remedy = " in namespace "+namespace, "leave metadata.namespace out, then each Shoot has it in the namespace of its control plane, or "+remedy
+		what, remedy = " in namespace "+namespace, "remove metadata.namespace to use the namespace of each control plane, or "+remedy
 	} else if _, known := isNamespaced(o.GroupVersionKind()); !known {
-		remedy += ", or give it the namespace of an object of the component by a replacement, if its kind has one"
+		remedy += ", or copy the namespace of an object of the component by a replacement, if its kind has one"
 	}
-	return fmt.Sprintf("the overlay adds %s %s%s for every Shoot: it would be one object for all Shoots of a seed, and only one of them can have it; %s",
+	return fmt.Sprintf("the overlay adds %s %s%s for every Shoot, but only one Shoot of a seed can have this object; %s",
 		o.GetKind(), o.GetName(), what, remedy)
 }
 

@@ -69,9 +69,9 @@ func TestObjectsWithoutNamespace(t *testing.T) {
 		"of a Seed, another namespace":   {"seed", "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: other}}", "other", ""},
 		"of the Garden, in the runtime":  {"garden", "runtime", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", "garden", ""},
 		"of the Garden, in the virtual":  {"garden", "virtual", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}", "default", ""},
-		"one for all Shoots":             {"shoot", "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: other}}", "", "in namespace other for every Shoot: it would be one object for all Shoots of a seed, and only one of them can have it; leave metadata.namespace out"},
-		"one for all, without namespace": {"shoot", "seed", "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: x}, value: 1}", "", "only one of them can have it; declare it once for the Seed, in components/seed/"},
-		"one for all, not known":         {"shoot", "seed", custom, "", "or give it the namespace of an object of the component by a replacement"},
+		"one for all Shoots":             {"shoot", "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: other}}", "", "in namespace other for every Shoot, but only one Shoot of a seed can have this object; remove metadata.namespace"},
+		"one for all, without namespace": {"shoot", "seed", "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: x}, value: 1}", "", "only one Shoot of a seed can have this object; declare it once for the Seed, in components/seed/"},
+		"one for all, not known":         {"shoot", "seed", custom, "", "or copy the namespace of an object of the component by a replacement"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, err := renderWithAddedObject(t, owners[tt.owner], tt.bundle, tt.object)

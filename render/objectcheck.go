@@ -89,7 +89,7 @@ func (c objectCheck) checkChart(objects []Object, cluster string) error {
 	minor := c.clusterMinor(cluster)
 	for _, o := range objects {
 		for _, found := range c.checkWithoutNamespace(o.Unstructured, minor) {
-			return &chartError{text: "the chart renders what no API server takes: " + objectFinding(schemas.Position{File: o.Origin.File}, o.Unstructured, found).Error()}
+			return &chartError{text: "the chart renders objects that API servers reject: " + objectFinding(schemas.Position{File: o.Origin.File}, o.Unstructured, found).Error()}
 		}
 	}
 	return nil

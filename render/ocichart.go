@@ -36,7 +36,7 @@ var timedOutCharts sync.Map
 // renderWithTimeout waits for the render of a chart, at most for limit.
 func renderWithTimeout(digest string, limit time.Duration, render func() ([]Object, error)) ([]Object, error) {
 	if _, is := timedOutCharts.Load(digest); is {
-		return nil, fmt.Errorf("it takes more than %s to render: it still renders", limit)
+		return nil, fmt.Errorf("rendering takes longer than %s and still runs", limit)
 	}
 	type result struct {
 		objects []Object
@@ -67,7 +67,7 @@ func renderWithTimeout(digest string, limit time.Duration, render func() ([]Obje
 			return got.objects, got.err
 		default:
 		}
-		return nil, fmt.Errorf("it takes more than %s to render", limit)
+		return nil, fmt.Errorf("rendering takes longer than %s", limit)
 	}
 }
 
@@ -100,7 +100,7 @@ func (c Chart) objects(ref ChartReference, release chartutil.ReleaseOptions, kub
 		size += len(text)
 	}
 	if size > maxChartOutput {
-		return nil, fmt.Errorf("it renders to %d MiB: at most %d are taken", size>>20, maxChartOutput>>20)
+		return nil, fmt.Errorf("it renders to %d MiB: at most %d are allowed", size>>20, maxChartOutput>>20)
 	}
 	var out []Object
 	for _, name := range slices.Sorted(maps.Keys(rendered)) {

@@ -11,7 +11,7 @@ import (
 func TestChartLimits(t *testing.T) {
 	ref := ChartReference{Repository: "registry.example.org/charts/watcher", Tag: "v1"}
 	for name, test := range map[string]struct{ template, want string }{
-		"a large text":      {`{{ repeat 17 (repeat 1048576 "#") }}`, "it renders to 17 MiB: at most 16 are taken"},
+		"a large text":      {`{{ repeat 17 (repeat 1048576 "#") }}`, "it renders to 17 MiB: at most 16 are allowed"},
 		"many objects":      {"{{ range until 2001 }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c{{ . }}}\n{{ end }}", "it renders to more than 2000 objects"},
 		"endless recursion": {`{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`, "nested"},
 		"what fails":        {`{{ fail "no" }}`, "no"},
@@ -35,7 +35,7 @@ func TestChartTimeout(t *testing.T) {
 	_, err := renderWithTimeout("endless", time.Millisecond, slow)
 	assert.ErrorContains(t, err, "more than 1ms to render")
 	_, err = renderWithTimeout("endless", time.Millisecond, slow)
-	assert.ErrorContains(t, err, "it still renders")
+	assert.ErrorContains(t, err, "still runs")
 	_, err = renderWithTimeout("another", time.Minute, func() ([]Object, error) { return nil, nil })
 	assert.NoError(t, err)
 	<-begun

@@ -106,7 +106,7 @@ func (c *overlayCheck) warnOfMovedObjects(k kustomization, made, before []Object
 			others++
 			continue
 		}
-		first = fmt.Sprintf("%s %s/%s gets to namespace %s", o.GetKind(), before[i].GetNamespace(), before[i].GetName(), o.GetNamespace())
+		first = fmt.Sprintf("%s %s/%s moves to namespace %s", o.GetKind(), before[i].GetNamespace(), before[i].GetName(), o.GetNamespace())
 	}
 	if first == "" {
 		return
@@ -115,7 +115,7 @@ func (c *overlayCheck) warnOfMovedObjects(k kustomization, made, before []Object
 		first += fmt.Sprintf(", as %d more do", others)
 	}
 	c.warn(finding{Position: k.position("namespace"), field: "namespace", kind: schemas.TypeInvalid, rule: ruleOverlayReference, warning: true,
-		message: first + ": Secrets and network policies that are made for the component stay where it is, and others call it by its former name; leave the namespace as it is"})
+		message: first + ": the component's Secrets and network policies stay in the old namespace, and others use its old name; keep the namespace"})
 }
 
 // componentFolder contains the objects of the component during an overlay build.
@@ -259,7 +259,7 @@ func distributeToBundles(dir string, objects, index []Object, bundles []Bundle) 
 		}
 		if setsSecretData(before, obj.Unstructured) {
 			problems = append(problems, overlayFinding(written, schemas.TypeForbidden,
-				"the overlay sets data of Secret %s: a render is readable for everyone; declare the Secret in the landscape, encrypted with SOPS, and refer to it", obj.GetName()))
+				"the overlay sets data of Secret %s, but everyone can read a render; declare the Secret in the landscape, encrypted with SOPS", obj.GetName()))
 			continue
 		}
 		if name == "" && len(bundles) == 1 {
@@ -267,12 +267,12 @@ func distributeToBundles(dir string, objects, index []Object, bundles []Bundle) 
 		}
 		b, ok := byName[name]
 		if !ok && name != "" {
-			problems = append(problems, overlayFinding(written, schemas.TypeNotSupported, "the overlay adds %s %s by the annotation %s to bundle %q, which the component has not%s",
+			problems = append(problems, overlayFinding(written, schemas.TypeNotSupported, "the overlay adds %s %s by the annotation %s to bundle %q, which the component does not have%s",
 				obj.GetKind(), obj.GetName(), bundleAnnotation, name, suggestName(name, sortedKeys(byName))))
 			continue
 		}
 		if !ok {
-			problems = append(problems, overlayFinding(written, schemas.TypeRequired, "the overlay adds %s %s: say which bundle it belongs to by the annotation %s (one of %s)",
+			problems = append(problems, overlayFinding(written, schemas.TypeRequired, "the overlay adds %s %s without a bundle: set the annotation %s to one of %s",
 				obj.GetKind(), obj.GetName(), bundleAnnotation, strings.Join(sortedKeys(byName), ", ")))
 			continue
 		}

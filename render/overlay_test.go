@@ -80,7 +80,7 @@ func TestOverlayAdds(t *testing.T) {
 	assert.Equal(t, "components/garden/app/more.yaml:1 overlaid by components/garden/app", more.Origin.String())
 
 	_, err = renderOverlaid(t, map[string]string{"kustomization.yaml": "resources: [more.yaml]\n", "more.yaml": added})
-	require.ErrorContains(t, err, "components/garden/app/more.yaml:1:1: the overlay adds ConfigMap more: say which bundle it belongs to by the annotation render.pergola.dev/bundle (one of one, two)")
+	require.ErrorContains(t, err, "components/garden/app/more.yaml:1:1: the overlay adds ConfigMap more without a bundle: set the annotation render.pergola.dev/bundle to one of one, two")
 }
 
 func TestOverlayRemoves(t *testing.T) {
@@ -126,7 +126,7 @@ func TestOverlayFindings(t *testing.T) {
 			"q.yaml": "---\n" + good + "---\n# another\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b}\n"},
 			[]string{`components/garden/app/q.yaml:8:1: error: patches[1]: matches nothing: the component has no Deployment "b" of apps/v1; its kinds are ConfigMap, Secret [landscape/overlay]`}},
 		"another namespace": {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n", "p.yaml": strings.ReplaceAll(good, "namespace: garden", "namespace: other")},
-			[]string{`components/garden/app/p.yaml:1:1: error: patches[0]: matches nothing: the component has no ConfigMap "a" in namespace other of v1; the one of that name is of v1 in namespace "garden"`}},
+			[]string{`components/garden/app/p.yaml:1:1: error: patches[0]: matches nothing: the component has no ConfigMap "a" in namespace other of v1; the object with that name is of v1 in namespace "garden"`}},
 		"old forms": {map[string]string{"kustomization.yaml": "patchesStrategicMerge: [p.yaml]\npatchesJson6902:\n- target: {version: v1, kind: ConfigMap, name: b}\n  patch: '[{op: remove, path: /data}]'\n", "p.yaml": good},
 			[]string{place + `3:3: error: patchesJson6902[0].target: matches nothing: `}},
 		"replacement of nothing": {map[string]string{"kustomization.yaml": "patches: [{path: p.yaml}]\nreplacements:\n- source: {kind: ConfigMap, name: a, fieldPath: data.x}\n  targets:\n  - select: {kind: ConfigMap, name: a}\n    fieldPaths: [data.y]\n    options: {create: true}\n  - select: {kind: ConfigMap, name: b}\n    fieldPaths: [data.y]\n", "p.yaml": good},
@@ -153,41 +153,41 @@ func TestOverlayFindings(t *testing.T) {
 		"unknown fields":           {map[string]string{"kustomization.yaml": "patchs: []\nimages:\n- nmae: x\n"}, []string{place + `1:1: error: patchs: the field "patchs" does not exist; did you mean "patches"?`, place + `3:3: error: images[0].nmae: the field "nmae" does not exist; did you mean "name"?`}},
 		"wrong type":               {map[string]string{"kustomization.yaml": "patches: p.yaml\nnamespace: 7\n"}, []string{place + "1:10: error: patches: must be a list", place + "2:12: error: namespace: must be text"}},
 		"another kind":             {map[string]string{"kustomization.yaml": "apiVersion: v1\nkind: Other\n"}, []string{place + "2:1: error: kind: kind should be Kustomization or Component"}},
-		"remote":                   {map[string]string{"kustomization.yaml": "resources:\n- https://example.org/x\n"}, []string{place + `2:3: error: resources[0]: "https://example.org/x" is not in this folder: nothing remote is read`}},
+		"remote":                   {map[string]string{"kustomization.yaml": "resources:\n- https://example.org/x\n"}, []string{place + `2:3: error: resources[0]: "https://example.org/x" is not in this folder: remote files are not supported`}},
 		"parent":                   {map[string]string{"kustomization.yaml": "resources:\n- ../../secret.yaml\n- /etc/passwd\n"}, []string{place + `2:3: error: resources[0]: "../../secret.yaml" leaves the folder`, place + `3:3: error: resources[1]: "/etc/passwd" leaves the folder`}},
 		"no such files":            {map[string]string{"kustomization.yaml": "resources: [a.yaml]\npatches:\n- path: b.yaml\nreplacements:\n- path: c.yaml\n"}, []string{place + `1:13: error: resources[0]: there is no file "a.yaml" in this folder`, place + `3:3: error: patches[0].path: there is no file "b.yaml"`, place + `5:3: error: replacements[0].path: there is no file "c.yaml"`}},
 		"text of a patch":          {map[string]string{"kustomization.yaml": "patches:\n- target: {kind: Deployment}\n  patch: |\n  - op: remove\n    path: /spec/replicas\n"}, []string{place + "4:3: error: this is not YAML: the block of text of line 3 begins here without indentation"}},
 		"broken resource":          {map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": "# x\nkind: [\n"}, []string{"components/garden/app/a.yaml:2:7: error: this is not YAML: "}},
 		"no object":                {map[string]string{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": "\nx: y\n"}, []string{"components/garden/app/a.yaml:2:1: error: not an object: "}},
-		"two kustomizations":       {map[string]string{"kustomization.yaml": "labels: []\n", "kustomization.yml": "labels: []\n"}, []string{"components/garden/app/kustomization.yml:1:1: error: the folder has kustomization.yaml, too, and Kustomize reads no folder with both"}},
+		"two kustomizations":       {map[string]string{"kustomization.yaml": "labels: []\n", "kustomization.yml": "labels: []\n"}, []string{"components/garden/app/kustomization.yml:1:1: error: the folder also has kustomization.yaml, and Kustomize rejects a folder with both"}},
 		"folder":                   {map[string]string{"kustomization.yaml": "resources: [more]\n", "more/a.yaml": good}, []string{"components/garden/app/more:1:1: error: the folder has no kustomization.yaml"}},
 		"plugins":                  {map[string]string{"kustomization.yaml": "generators: [g.yaml]\nhelmCharts: [{name: x}]\n"}, []string{place + "1:1: error: generators: ", place + "2:1: error: helmCharts: "}},
-		"a chart, wrongly written": {map[string]string{"kustomization.yaml": "helmCharts:\n- name: x\n  version: 1\n  nmae: y\n"}, []string{place + "1:1: error: helmCharts: Helm is not run here"}},
-		"a chart that is text":     {map[string]string{"kustomization.yaml": "helmCharts: x\n"}, []string{place + "1:1: error: helmCharts: Helm is not run here"}},
-		"settings of Helm":         {map[string]string{"kustomization.yaml": "helmGlobals: {chartHome: 1}\n"}, []string{place + "1:1: error: helmGlobals: Helm is not run here"}},
-		"an old chart":             {map[string]string{"kustomization.yaml": "helmChartInflationGenerator:\n- chartVersion: 1\n"}, []string{place + "1:1: error: helmChartInflationGenerator: Helm is not run here"}},
-		"names of all":             {map[string]string{"kustomization.yaml": "nameSuffix: \"\"\nnamePrefix: x-\n"}, []string{place + "2:1: error: namePrefix: renames all objects of the component, which others call by their names"}},
-		"a stream of JSON":         {map[string]string{"kustomization.yaml": "resources: [c.json]\n", "c.json": `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}` + "\n" + `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}}`}, []string{"components/garden/app/c.json:2:1: error: Kustomize reads the first value of a JSON stream only: put a line with --- before each other one"}},
+		"a chart, wrongly written": {map[string]string{"kustomization.yaml": "helmCharts:\n- name: x\n  version: 1\n  nmae: y\n"}, []string{place + "1:1: error: helmCharts: Helm is not supported here"}},
+		"a chart that is text":     {map[string]string{"kustomization.yaml": "helmCharts: x\n"}, []string{place + "1:1: error: helmCharts: Helm is not supported here"}},
+		"settings of Helm":         {map[string]string{"kustomization.yaml": "helmGlobals: {chartHome: 1}\n"}, []string{place + "1:1: error: helmGlobals: Helm is not supported here"}},
+		"an old chart":             {map[string]string{"kustomization.yaml": "helmChartInflationGenerator:\n- chartVersion: 1\n"}, []string{place + "1:1: error: helmChartInflationGenerator: Helm is not supported here"}},
+		"names of all":             {map[string]string{"kustomization.yaml": "nameSuffix: \"\"\nnamePrefix: x-\n"}, []string{place + "2:1: error: namePrefix: renames all objects of the component, which others refer to by name"}},
+		"a stream of JSON":         {map[string]string{"kustomization.yaml": "resources: [c.json]\n", "c.json": `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}` + "\n" + `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "d"}}`}, []string{"components/garden/app/c.json:2:1: error: Kustomize reads only the first value of a JSON stream: put a line with --- before each of the others"}},
 		"a plugin, and a mistake":  {map[string]string{"kustomization.yaml": "transformers: [7]\nnamespace: 7\n"}, []string{place + "1:1: error: transformers: generators, ", place + "2:12: error: namespace: must be text"}},
-		"a secret as a number":     {map[string]string{"kustomization.yaml": "secretGenerator:\n- name: 7\n"}, []string{place + "1:1: error: secretGenerator: a render is readable for everyone"}},
-		"secret generator":         {map[string]string{"kustomization.yaml": "secretGenerator:\n- name: t\n  literals: [p=hunter2]\n"}, []string{place + "1:1: error: secretGenerator: a render is readable for everyone"}},
+		"a secret as a number":     {map[string]string{"kustomization.yaml": "secretGenerator:\n- name: 7\n"}, []string{place + "1:1: error: secretGenerator: everyone can read a render"}},
+		"secret generator":         {map[string]string{"kustomization.yaml": "secretGenerator:\n- name: t\n  literals: [p=hunter2]\n"}, []string{place + "1:1: error: secretGenerator: everyone can read a render"}},
 		"empty patch":              {map[string]string{"kustomization.yaml": "patches:\n- {}\n- path: p.yaml\n", "p.yaml": "# nothing\n"}, []string{place + "2:3: error: patches[0]: set one of patch and path", "components/garden/app/p.yaml:1:1: error: patches[1]: the patch is empty"}},
 		"broken patch":             {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n", "p.yaml": "apiVersion: v1\nkind: {\n"}, []string{"components/garden/app/p.yaml:2:7: error: patches[0]: this is not YAML: "}},
 		"patch of nobody":          {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n", "p.yaml": "kind: ConfigMap\n"}, []string{"components/garden/app/p.yaml:1:1: error: patches[0]: a patch without a target names its object"}},
 		"no operation":             {map[string]string{"kustomization.yaml": "patches:\n- patch: |\n    - op: ad\n      path: /x\n  target: {kind: ConfigMap}\n"}, []string{place + "3:5: error: patches[0]: operation 0: op is one of add, remove"}},
 		"failing patch":            {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n- patch: '[{op: remove, path: /spec/x}]'\n  target: {kind: ConfigMap, name: a}\n", "p.yaml": good}, []string{place + "3:3: error: patches[1]: operation 0 (remove): ConfigMap a has no \"spec\" at /; it has apiVersion, data, kind, metadata [landscape/overlay-path]"}},
 		"broken selector":          {map[string]string{"kustomization.yaml": "patches:\n- patch: '[{op: remove, path: /data}]'\n  target: {name: '(a'}\n"}, []string{place + "3:3: error: patches[0].target: "}},
-		"broken label selector":    {map[string]string{"kustomization.yaml": "patches:\n- patch: '[{op: remove, path: /data}]'\n  target: {kind: ConfigMap, labelSelector: a in b}\n"}, []string{place + `3:29: error: patches[0].target.labelSelector: "a in b" is no selector such as app=web or app in (web, api): `}},
+		"broken label selector":    {map[string]string{"kustomization.yaml": "patches:\n- patch: '[{op: remove, path: /data}]'\n  target: {kind: ConfigMap, labelSelector: a in b}\n"}, []string{place + `3:29: error: patches[0].target.labelSelector: "a in b" is not a selector such as app=web or app in (web, api): `}},
 		"a file in other cases":    {map[string]string{"kustomization.yaml": "patches:\n- path: P.yaml\n  target: {kind: ConfigMap}\n", "p.yaml": good}, []string{place + `2:3: error: patches[0].path: there is no file "P.yaml" in this folder; did you mean "p.yaml"?`}},
 		"a directive":              {map[string]string{"kustomization.yaml": "patches:\n- patch: |\n    {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: garden},\n    data: {$patch: replcae, x: z}}\n"}, []string{place + `4:12: error: patches[0]: data.$patch: "replcae" is not delete, merge or replace; did you mean "replace"?`}},
 		"secret": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "# s\n{apiVersion: v1, kind: Secret, metadata: {name: t, namespace: garden}, stringData: {p: hunter2}}\n"},
 			[]string{"components/garden/app/s.yaml:1:1: error: the overlay sets data of Secret t"}},
 		"no bundle": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: t, namespace: garden}}\n"},
-			[]string{"components/garden/app/s.yaml:1:1: error: the overlay adds ConfigMap t: say which bundle it belongs to by the annotation render.pergola.dev/bundle (one of one, two)"}},
+			[]string{"components/garden/app/s.yaml:1:1: error: the overlay adds ConfigMap t without a bundle: set the annotation render.pergola.dev/bundle to one of one, two"}},
 		"bundle that is not there": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: t, namespace: garden, annotations: {render.pergola.dev/bundle: tow}}}\n"},
-			[]string{`components/garden/app/s.yaml:1:1: error: the overlay adds ConfigMap t by the annotation render.pergola.dev/bundle to bundle "tow", which the component has not; did you mean "two"?`}},
+			[]string{`components/garden/app/s.yaml:1:1: error: the overlay adds ConfigMap t by the annotation render.pergola.dev/bundle to bundle "tow", which the component does not have; did you mean "two"?`}},
 		"generated name": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": "# s\n{apiVersion: v1, kind: ConfigMap, metadata: {generateName: t-, namespace: garden}}\n"},
-			[]string{"components/garden/app/s.yaml:1:1: error: metadata.name: ConfigMap has metadata.generateName, by which each apply would create a new object: set metadata.name"}},
+			[]string{"components/garden/app/s.yaml:1:1: error: metadata.name: ConfigMap has metadata.generateName, so each apply would create a new object: set metadata.name"}},
 		"no name": {map[string]string{"kustomization.yaml": "resources: [s.yaml]\n", "s.yaml": good + "---\n{apiVersion: v1, kind: Secret, metadata: {namespace: garden}}\n"},
 			[]string{"components/garden/app/s.yaml:6:1: error: metadata.name: Secret has no metadata.name: set it"}},
 		"replicas of nothing": {map[string]string{"kustomization.yaml": "replicas:\n- {name: a, count: 3}\n"},
@@ -257,7 +257,7 @@ func TestOverlayOfADisabledComponent(t *testing.T) {
 	l := overlayLandscape(t, map[string]string{"kustomization.yaml": "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}'}]\n"})
 	found := CheckLandscape(catalogue, l)
 	require.Len(t, found, 1)
-	assert.Contains(t, found[0].String(), "components/garden/app/kustomization.yaml:1:1: warning: the overlay has no effect: no Garden has the component garden/app, which its own settings leave out")
+	assert.Contains(t, found[0].String(), "components/garden/app/kustomization.yaml:1:1: warning: the overlay has no effect: no Garden has the component garden/app, because its settings disable it")
 	l = overlayLandscape(t, map[string]string{"kustomization.yaml": "patchs: []\n"})
 	assert.Len(t, CheckLandscape(catalogue, l), 1)
 }

@@ -140,7 +140,7 @@ func (w *referenceWalk) requireSingleScaler(o Object) {
 			if ref == nil {
 				ref = valueIn(o.Object, "spec", "scaleTargetRef")
 			}
-			return fmt.Sprintf("the HorizontalPodAutoscaler of %s and the VerticalPodAutoscaler scale it by %s (the other one is %s %s): one sets the requests of which the other one measures a share, so that each answers the other one's changes; measure an AverageValue, or take %s from controlledResources",
+			return fmt.Sprintf("two autoscalers of %s scale it by %s (the other one is %s %s) and counteract each other; measure AverageValue, or remove %s from controlledResources",
 				targetText(ref), both(other), other.GetKind(), other.GetName(), both(other))
 		},
 	})
@@ -190,7 +190,7 @@ func (w *referenceWalk) requireOnlyAutoscaler(o Object, field string) {
 		path: fieldpath.Path{"spec", field, "name"}, isExclusive: true, id: fmt.Sprintf("%s %s alone for %s", o.GetKind(), o.GetName(), target(o)),
 		isMet: func(among []Object) bool { return len(rivals(among)) == 0 },
 		missingMessage: func(among []Object) string {
-			return fmt.Sprintf("%s %s is for %s, too, and both act against each other: remove one of them", o.GetKind(), rivals(among)[0].GetName(), target(o))
+			return fmt.Sprintf("%s %s also scales %s, and both counteract each other: remove one of them", o.GetKind(), rivals(among)[0].GetName(), target(o))
 		},
 	})
 }

@@ -50,7 +50,7 @@ func (c *overlayCheck) warnOfChanges(k kustomization, made, before []Object) {
 				everywhere[wrong.Path.String()] = true
 				// commonLabels was converted to this
 				if slices.ContainsFunc(k.Labels, func(l types.Label) bool { return l.IncludeSelectors }) {
-					wrong.Message += "; write labels: [{pairs: {…}, includeTemplates: true}], which leaves selectors as they are"
+					wrong.Message += "; write labels: [{pairs: {…}, includeTemplates: true}], which does not change selectors"
 				}
 			}
 			f := objectFinding(at, o.Unstructured, wrong)
@@ -97,7 +97,7 @@ func breakingChanges(before, now Object) (out []structure.Finding) {
 	if slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}, now.GetKind()) {
 		former, is := valueIn(before.Object, "spec", "selector"), valueIn(now.Object, "spec", "selector")
 		if !equality.Semantic.DeepEqual(former, is) {
-			add(fieldpath.Path{"spec", "selector"}, schemas.TypeForbidden, "changes, which API servers refuse of what exists: leave the selector as it is")
+			add(fieldpath.Path{"spec", "selector"}, schemas.TypeForbidden, "changes, which API servers reject for existing objects: keep the selector")
 		}
 	}
 	labels := func(path fieldpath.Path, of func(Object) map[string]string) {
@@ -105,7 +105,7 @@ func breakingChanges(before, now Object) (out []structure.Finding) {
 		for _, label := range sortedKeys(former) {
 			switch value, has := is[label]; {
 			case !has && isTrafficLabel(label):
-				add(path, schemas.TypeInvalid, "the label %s is taken away, by which the network policies of Gardener let the pods reach what it names", label)
+				add(path, schemas.TypeInvalid, "the label %s is removed: without it, the network policies of Gardener block the traffic that it allows", label)
 			case has && value != former[label] && !strings.HasSuffix(label, "version"):
 				add(path.Append(fieldpath.Key(label)), schemas.TypeInvalid, "the label was %q, and others may select by it: give the object another label", former[label])
 			}
@@ -127,9 +127,9 @@ func breakingChanges(before, now Object) (out []structure.Finding) {
 				kept := flagNames(container)
 				lost := slices.DeleteFunc(flagNames(former), func(name string) bool { return slices.Contains(kept, name) })
 				if args, _ := former["args"].([]any); len(lost) > 0 && (len(args) == 0 || container["args"] != nil) {
-					add(fieldpath.Path{"spec", "template", "spec", "containers", n}, typeLostArgument, "the container %s loses %s: an operation on a list as a whole, or on an item that is there, takes the place of what was there; to add an argument use the path …/args/-, and to take one away the operation remove", textAt(container, "name"), strings.Join(firstNames(lost), ", "))
+					add(fieldpath.Path{"spec", "template", "spec", "containers", n}, typeLostArgument, "the container %s loses %s, because the patch replaces the list or item; add arguments with the path …/args/-, remove them with the operation remove", textAt(container, "name"), strings.Join(firstNames(lost), ", "))
 				} else if len(args) > 0 && container["args"] == nil {
-					add(fieldpath.Path{"spec", "template", "spec", "containers", n}, schemas.TypeInvalid, "the container %s loses all its arguments, with all else that is not written again: leave $patch out, or write all of it", textAt(container, "name"))
+					add(fieldpath.Path{"spec", "template", "spec", "containers", n}, schemas.TypeInvalid, "the container %s loses all arguments and other fields that the patch omits: remove $patch, or write the whole container", textAt(container, "name"))
 				}
 			}
 		}

@@ -268,7 +268,7 @@ func (c *overlayCheck) warnOfOtherName(p *patch, content map[string]any) {
 	}
 	at := p.position(nodeAt(p.node, fieldpath.Path{"metadata", "name"}))
 	c.warn(finding{Position: at, field: p.entry + ": metadata.name", kind: schemas.TypeInvalid, rule: ruleOverlayItem, warning: true,
-		message: fmt.Sprintf("the patch names %s %q and is for %q, by its target; write the same name in both", kind, name, target)})
+		message: fmt.Sprintf("the patch names %s %q, but its target is %q; write the same name in both", kind, name, target)})
 }
 
 // deletableMaps are map fields in which null deletes an entry of a strategic merge.
@@ -348,7 +348,7 @@ func (s scalarCheck) walk(node *yamlv3.Node, path fieldpath.Path) {
 			}
 			seen[key.Value] = key.Line
 			if node.Style&yamlv3.FlowStyle != 0 && isEmpty(value) {
-				s.report(key, inner, schemas.TypeInvalid, `has no value, which Kustomize reads as an empty text inside of braces: write {}, [], "" or null`)
+				s.report(key, inner, schemas.TypeInvalid, `has no value, and Kustomize reads it as empty text inside braces: write {}, [], "" or null`)
 				continue
 			}
 			s.walk(value, inner)

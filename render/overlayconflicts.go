@@ -28,7 +28,7 @@ func (w *referenceWalk) requireOnlySelector(o Object) {
 		isMet: func(among []Object) bool { return len(rivals(among)) == 0 },
 		missingMessage: func(among []Object) string {
 			rival := rivals(among)[0]
-			return fmt.Sprintf("%s %s has the same selector, so that Services and budgets of one are for the pods of both: give this one labels of its own", rival.GetKind(), rival.GetName())
+			return fmt.Sprintf("%s %s has the same selector, so Services and budgets of one select the pods of both: give this one its own labels", rival.GetKind(), rival.GetName())
 		},
 	})
 }
@@ -55,7 +55,7 @@ func (w *referenceWalk) requireMinReplicas(object map[string]any) {
 			return !slices.ContainsFunc(replicas(among), func(n int64) bool { return n > 0 && n < least })
 		},
 		missingMessage: func(among []Object) string {
-			return fmt.Sprintf("%s %s has %d replicas, of which the autoscaler evicts none then: nothing gets its recommendation", kind, name, slices.Min(replicas(among)))
+			return fmt.Sprintf("%s %s has %d replicas, so the autoscaler evicts none of them and its recommendation has no effect", kind, name, slices.Min(replicas(among)))
 		},
 	})
 }
@@ -102,7 +102,7 @@ func (w *referenceWalk) requireQuotaAmounts(object map[string]any) {
 			path: fieldpath.Path{"spec", "hard", fieldpath.Key(amount)}, isExclusive: true, id: fmt.Sprintf("%s of all pods in %s for a quota", amount, w.namespace),
 			isMet: func(among []Object) bool { return len(lacking(among)) == 0 },
 			missingMessage: func(among []Object) string {
-				return fmt.Sprintf("API servers refuse pods without %s then, and these have none: %s", amount, strings.Join(firstNames(lacking(among)), ", "))
+				return fmt.Sprintf("API servers then reject pods without %s, and these have none: %s", amount, strings.Join(firstNames(lacking(among)), ", "))
 			},
 		})
 	}

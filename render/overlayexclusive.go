@@ -53,7 +53,7 @@ func (w *referenceWalk) requireOnlyBudget(o Object) {
 		isMet: func(among []Object) bool { _, _, found := rivalBudget(o, among); return !found },
 		missingMessage: func(among []Object) string {
 			rival, pods, _ := rivalBudget(o, among)
-			return fmt.Sprintf("PodDisruptionBudget %s selects pods of %s %s, too; API servers evict no pod that has two of them, so that no node can be drained: remove this one, or change the other one",
+			return fmt.Sprintf("PodDisruptionBudget %s also selects pods of %s %s; API servers evict no pod with two budgets, so nodes cannot be drained: remove or change one",
 				rival.GetName(), pods.GetKind(), pods.GetName())
 		},
 	})
@@ -71,14 +71,14 @@ func (w *referenceWalk) requireEvictable(o Object) {
 	if least != nil {
 		field, why = "minAvailable", func(among []Object) string {
 			if fmt.Sprint(least) == "100%" {
-				return "all pods have to be available"
+				return "all pods must be available"
 			}
 			count, isCount := least.(int64)
 			for _, pods := range among {
 				for _, template := range podTemplates(pods.Unstructured) {
 					replicas, given := valueIn(pods.Object, "spec", "replicas").(int64)
 					if isCount && given && sameNamespace(pods.GetNamespace(), o.GetNamespace()) && budgetSelector(o).Matches(labels.Set(labelsIn(valueIn(template, "metadata", "labels")))) && replicas > 0 && count >= replicas {
-						return fmt.Sprintf("%s %s has %d replicas, and all have to be available", pods.GetKind(), pods.GetName(), replicas)
+						return fmt.Sprintf("%s %s has %d replicas, and all must be available", pods.GetKind(), pods.GetName(), replicas)
 					}
 				}
 			}
@@ -88,7 +88,7 @@ func (w *referenceWalk) requireEvictable(o Object) {
 	w.found = append(w.found, objectReference{
 		path: fieldpath.Path{"spec", field}, id: "a pod that PodDisruptionBudget " + o.GetName() + " lets go",
 		isMet:          func(among []Object) bool { return why(among) == "" },
-		missingMessage: func(among []Object) string { return why(among) + ": no pod is evicted, so that no node can be drained" },
+		missingMessage: func(among []Object) string { return why(among) + ": no pod can be evicted, so nodes cannot be drained" },
 	})
 }
 

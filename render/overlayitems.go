@@ -129,7 +129,7 @@ func (w *itemWalk) finding(name *yamlv3.Node, path fieldpath.Path, known []strin
 		hint += fmt.Sprintf("; did you mean %q?", guess)
 	}
 	list := path[:len(path)-2].String()
-	message := fmt.Sprintf("adds an item to %s: %s has no %q there; %s To add one that is meant, use an operation add with the path /%s/-",
+	message := fmt.Sprintf("adds an item to %s: %s has no %q there; %s To add it on purpose, use an operation add with the path /%s/-",
 		list, nameOfObject(w.object), name.Value, endSentence(hint), strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(list, "[", "/"), "]", ""), ".", "/"))
 	if deletes {
 		message = fmt.Sprintf("deletes nothing: %s has no %q in %s; %s", nameOfObject(w.object), name.Value, list, hint)

@@ -45,7 +45,7 @@ func (c *overlayCheck) checkBuilt(k kustomization, objects []Object, bundles []B
 				continue
 			}
 			if by.replacement >= 0 && found.Type == string(schemas.TypeTypeInvalid) {
-				found.Message = strings.TrimSuffix(found.Message, "; put it in quotes") + "; Kustomize copies values without their quotes into fields that it creates: write this one by a patch"
+				found.Message = strings.TrimSuffix(found.Message, "; put it in quotes") + "; Kustomize copies values without their quotes into fields that it creates: set this one with a patch"
 			}
 			f := objectFinding(at, o.Unstructured, found)
 			f.rule = ruleObject
@@ -59,7 +59,7 @@ func (c *overlayCheck) checkBuilt(k kustomization, objects []Object, bundles []B
 		}
 	}
 	for i, n := range more {
-		c.findings[i].message += fmt.Sprintf("; the same at %d more places of objects", n)
+		c.findings[i].message += fmt.Sprintf("; %d more places in objects have the same fault", n)
 	}
 	return c.findings
 }

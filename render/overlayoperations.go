@@ -71,7 +71,7 @@ func (c *overlayCheck) reportFailedOperation(p *patch, i int, o Object, text []b
 	message := ""
 	switch {
 	case errors.Is(err, jsonpatch.ErrTestFailed) && hasPointer(text, value.Value):
-		message = fmt.Sprintf("the value at %s of %s is another one", value.Value, nameOfObject(o))
+		message = fmt.Sprintf("the value at %s of %s differs", value.Value, nameOfObject(o))
 	case errors.Is(err, jsonpatch.ErrMissing), errors.Is(err, jsonpatch.ErrInvalidIndex), errors.Is(err, jsonpatch.ErrTestFailed), errors.Is(err, jsonpatch.ErrInvalid):
 		message = missingPathMessage(text, value.Value, op.Value, o)
 	default:
@@ -107,7 +107,7 @@ func missingPathMessage(text []byte, pointer, op string, o Object) string {
 				if i > 0 && i < len(steps)-1 && (steps[i-1] == "labels" || steps[i-1] == "annotations" || steps[i-1] == "matchLabels" || steps[i-1] == "nodeSelector") {
 					hint = fmt.Sprintf("; write / in a key as ~1: %s/%s", parent, strings.Join(steps[i:], "~1"))
 				} else if i < len(steps)-1 {
-					hint += "; add what is above it first"
+					hint += "; add its parent first"
 				} else {
 					hint += "; use add for a field that is not set"
 				}

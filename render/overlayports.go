@@ -83,9 +83,9 @@ func (w *referenceWalk) requirePort(path fieldpath.Path, port any, protocol, wha
 		missingMessage: func(among []Object) string {
 			all := ports(among)
 			if i := slices.IndexFunc(all, func(p portID) bool { return p.text == text }); i >= 0 {
-				return fmt.Sprintf("port %s of the %s that are selected is for %s, and this is for %s: correct the protocol", text, what, all[i].protocol, protocol)
+				return fmt.Sprintf("port %s of the selected %s uses %s, but this one uses %s: correct the protocol", text, what, all[i].protocol, protocol)
 			}
-			return fmt.Sprintf("the %s that are selected have no port %s%s", what, text, alternativesHint(text, portTexts(all), "they have "))
+			return fmt.Sprintf("the selected %s have no port %s%s", what, text, alternativesHint(text, portTexts(all), "they have "))
 		},
 	})
 }

@@ -173,7 +173,7 @@ func (w *referenceWalk) requireClass(class string) {
 			if guess := suggest.Closest(class, classes); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
-			return fmt.Sprintf("no resource manager of a landscape has the class %q, so that nothing of it is applied: the class is seed for the cluster that the ManagedResource is in, and unset or resources for the virtual garden or the Shoot%s", class, hint)
+			return fmt.Sprintf("no resource manager has the class %q, so nothing is applied: use seed for the ManagedResource's own cluster, and resources or none otherwise%s", class, hint)
 		},
 	})
 }
@@ -216,9 +216,9 @@ func (w *referenceWalk) requirePrometheus(o Object) {
 				}
 			}
 			if label == "" {
-				return fmt.Sprintf("no Prometheus that is rendered for the cluster selects a %s without the label prometheus%s", o.GetKind(), alternativesHint("", names, "they select "))
+				return fmt.Sprintf("no Prometheus rendered for the cluster selects a %s without the label prometheus%s", o.GetKind(), alternativesHint("", names, "they select "))
 			}
-			return fmt.Sprintf("no Prometheus that is rendered for the cluster selects a %s with the label prometheus=%s%s", o.GetKind(), label, alternativesHint(label, names, "they select "))
+			return fmt.Sprintf("no Prometheus rendered for the cluster selects a %s with the label prometheus=%s%s", o.GetKind(), label, alternativesHint(label, names, "they select "))
 		},
 	})
 }
@@ -319,7 +319,7 @@ func (w *referenceWalk) requireObject(path fieldpath.Path, kind, name, namespace
 					names = append(names, o.GetName())
 				}
 			}
-			return fmt.Sprintf("there is no %s %q in what is rendered for the cluster, nor in Git%s", kind, name, alternativesHint(name, names, "there is "))
+			return fmt.Sprintf("%s %q is neither rendered for the cluster nor declared in Git%s", kind, name, alternativesHint(name, names, "there is "))
 		},
 	})
 }
@@ -460,7 +460,7 @@ func (w *referenceWalk) requireLabels(path fieldpath.Path, labels map[string]str
 		path: path, id: what + " " + text,
 		isMet: func(among []Object) bool { return len(find(among, w.namespace, labels)) > 0 },
 		missingMessage: func([]Object) string {
-			return fmt.Sprintf("selects nothing: no %s that are rendered for the cluster have the labels %s", what, text)
+			return fmt.Sprintf("selects nothing: no %s rendered for the cluster have the labels %s", what, text)
 		},
 	})
 }

@@ -36,7 +36,7 @@ func (w *referenceWalk) warnOfPublicBindings(object map[string]any) {
 	role := textAt(object, "roleRef", "name")
 	for i, subject := range mapsIn(object["subjects"]) {
 		if name := textAt(subject, "name"); slices.Contains(publicSubjects, name) && !strings.HasPrefix(role, "system:") {
-			w.addWarning(fieldpath.Path{"subjects", i, "name"}, "%q is anyone: each user, or each pod, gets the rights of %s %s", name, textAt(object, "roleRef", "kind"), role)
+			w.addWarning(fieldpath.Path{"subjects", i, "name"}, "%q means anyone: each user, or each pod, gets the rights of %s %s", name, textAt(object, "roleRef", "kind"), role)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (w *referenceWalk) warnOfClosedWebhooks(object map[string]any) {
 				return slices.ContainsFunc(items, func(item any) bool { text, _ := item.(string); return slices.Contains(words, text) })
 			}
 			if has("apiGroups", "", "*") && has("resources", "pods", "*", "*/*") && has("operations", "CREATE", "*") {
-				w.addWarning(fieldpath.Path{"webhooks", i, "failurePolicy"}, "no pod of the cluster starts while the webhook does not answer, and its own pods neither: set Ignore, or a namespaceSelector or objectSelector that leaves those of the system out")
+				w.addWarning(fieldpath.Path{"webhooks", i, "failurePolicy"}, "no pod of the cluster starts while the webhook does not answer: set Ignore, or exclude system pods by a namespaceSelector or objectSelector")
 				break
 			}
 		}
@@ -128,10 +128,10 @@ func flagValueFault(name, value string) string {
 		return "a switch is true or false"
 	case slices.ContainsFunc(durationEndings, func(ending string) bool { return strings.HasSuffix(name, ending) }) && !slices.Contains(secondsFlags, name) && durationForm.MatchString(value):
 		if _, err := time.ParseDuration(value); err != nil {
-			return "is no time such as 30s, 5m or 1h30m"
+			return "is not a duration such as 30s, 5m or 1h30m"
 		}
 	case slices.Contains([]string{"audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize"}, name) && strings.Trim(value, "0123456789") != "":
-		return "is no whole number: days, files and megabytes have no unit"
+		return "is not a whole number: days, files and megabytes have no unit"
 	}
 	return ""
 }

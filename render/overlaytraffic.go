@@ -127,7 +127,7 @@ func (w *referenceWalk) requireScrapeObjects(object map[string]any) {
 				return slices.ContainsFunc(among, func(o Object) bool { return o.GetKind() == kind && hasLabels(o.GetLabels(), wanted) })
 			},
 			missingMessage: func([]Object) string {
-				return fmt.Sprintf("selects nothing: no %s that is rendered for the cluster has the labels", kind)
+				return fmt.Sprintf("selects nothing: no %s rendered for the cluster has the labels", kind)
 			},
 		})
 	}

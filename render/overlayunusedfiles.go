@@ -37,7 +37,7 @@ func (f overlayFiles) unusedFiles() (findings, error) {
 		case strings.Contains(name, "/."): // hidden files are for people and programs
 		default:
 			out = append(out, finding{Position: schemas.Position{File: f.displayPath(name)}, kind: schemas.TypeNotSupported, rule: ruleOverlay, warning: true,
-				message: "no kustomization.yaml of the overlay names the file, so that it has no effect; list it under resources or patches, or remove it"})
+				message: "no kustomization.yaml of the overlay names the file, so it has no effect; list it under resources or patches, or remove it"})
 		}
 		return err
 	})

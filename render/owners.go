@@ -255,7 +255,7 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot],
 // checkVersion rejects a Kubernetes version that cannot select images and components.
 func checkVersion(d *landscapes.Declaration, field, version string) error {
 	if _, err := parseKubernetesVersion(version); err != nil {
-		return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q is no version of Kubernetes such as %s", version, DefaultKubernetesVersion))
+		return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q is not a Kubernetes version such as %s", version, DefaultKubernetesVersion))
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func checkVersionComplete(d *landscapes.Declaration, field, version string) erro
 	if !mutation.IsOpenVersion(version) {
 		return nil
 	}
-	return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q leaves the version open, and neither the cloud profile nor the time decides which one is meant; name it in full, such as %s", version, DefaultKubernetesVersion))
+	return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q leaves the version open, and neither the cloud profile nor the time selects one; write the full version, such as %s", version, DefaultKubernetesVersion))
 }
 
 // TechnicalID is the name of a shoot's namespace in its seed (gardener: status.technicalID).

@@ -99,7 +99,7 @@ func TestRecordedFactsErrors(t *testing.T) {
 		text string
 		want []string
 	}{
-		"missing":       {"", []string{`landscape.yaml:5:15: spec.facts: there is no file "facts.txt" that can be read`}},
+		"missing":       {"", []string{`landscape.yaml:5:15: spec.facts: the file "facts.txt" cannot be read`}},
 		"no YAML":       {"garden main:\n  secrets: [\n", []string{"facts.txt:2:12: this is not YAML: the bracket ["}},
 		"a tab":         {"garden main:\n\tsecrets: {}\n", []string{"facts.txt:2:1: a tab indents the line"}},
 		"two documents": {"{}\n---\ngarden main: {}\n", []string{"facts.txt:3:1: the file must hold one document"}},
@@ -118,16 +118,16 @@ func TestRecordedFactsErrors(t *testing.T) {
 			"facts.txt:2:1: [shoot a]: there is no shoot a in this landscape, which has garden main",
 		}},
 		"clusters": {"garden main: {clusters: {moon: {}, runtime: {kubernetesVersion: new}}}\n", []string{
-			"facts.txt:1:26: [garden main].clusters[moon]: no role of a cluster: it is one of runtime, virtual, seed, shoot",
-			`facts.txt:1:46: [garden main].clusters[runtime].kubernetesVersion: "new" is no version of Kubernetes such as `,
+			"facts.txt:1:26: [garden main].clusters[moon]: this is not a cluster role; the roles are runtime, virtual, seed, shoot",
+			`facts.txt:1:46: [garden main].clusters[runtime].kubernetesVersion: "new" is not a Kubernetes version such as `,
 		}},
 		"addresses": {"garden main: {addresses: {virtual-garden-istio-ingres: 10.0.0.1, gardener-apiserver: 10.0.0.256, virtual-garden-istio-ingress: lb.example.org, terminal-host: a}}\n", []string{
 			`facts.txt:1:66: [garden main].addresses[gardener-apiserver]: "10.0.0.256" is neither an IP address nor a host name`,
 			`facts.txt:1:27: [garden main].addresses[virtual-garden-istio-ingres]: no component of a garden asks for this address; did you mean "virtual-garden-istio-ingress"?`,
 		}},
 		"extensions and references": {"garden main: {extensions: {workr/a: {}, backupbucket/b: {}}, references: {secret/c: {checksum: d}, Secret/e: {checksum: f}}}\n", []string{
-			"facts.txt:1:28: [garden main].extensions[workr/a]: it is a kind in small letters and a name, as in worker/NAME; kinds are ",
-			"facts.txt:1:75: [garden main].references[secret/c]: it is a kind and a name: ConfigMap/NAME or Secret/NAME",
+			"facts.txt:1:28: [garden main].extensions[workr/a]: it must be a kind in small letters and a name, such as worker/NAME; kinds are ",
+			"facts.txt:1:75: [garden main].references[secret/c]: it must be a kind and a name: ConfigMap/NAME or Secret/NAME",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestCatalogueVersion(t *testing.T) {
 			require.ErrorAs(t, all, &found)
 			require.ErrorAs(t, err, &found)
 			require.Len(t, found.Violations, 1)
-			assert.Contains(t, found.Violations[0].Message, ", and this program has "+components.Version+": ")
+			assert.Contains(t, found.Violations[0].Message, ", but this program has "+components.Version+": ")
 			found.Violations[0].Message = ""
 			assert.Equal(t, schemas.Violation{
 				Severity: "error", File: "landscape.yaml", Line: 6, Column: 24, Kind: "Landscape", Name: "test",

@@ -101,7 +101,7 @@ func (r *patchReader) readEntry(field string, p types.Patch) {
 		}
 		for _, s := range []struct{ name, text string }{{"labelSelector", p.Target.LabelSelector}, {"annotationSelector", p.Target.AnnotationSelector}} {
 			if _, err := labels.Parse(s.text); err != nil {
-				r.report(r.k.finding(field+".target."+s.name, schemas.TypeInvalid, "%q is no selector such as app=web or app in (web, api): %v", s.text, err))
+				r.report(r.k.finding(field+".target."+s.name, schemas.TypeInvalid, "%q is not a selector such as app=web or app in (web, api): %v", s.text, err))
 				return
 			}
 		}
@@ -214,14 +214,14 @@ func (p *patch) setTarget(node *yamlv3.Node, text []byte) (problem string) {
 		// krusty expects JSON after a leading bracket.
 		operations, err := yaml.YAMLToJSON(text)
 		if err != nil {
-			return "this is no list of operations"
+			return "this is not a list of operations"
 		}
 		p.Patch.Patch = string(operations)
 	case yamlv3.MappingNode:
 		if p.Target == nil {
 			content, err := decodeObject(text)
 			if err != nil {
-				return "the patch is no object"
+				return "the patch is not an object"
 			}
 			target, problem := targetOf(content)
 			if problem != "" {
@@ -314,7 +314,7 @@ func replacementsOf(files filesys.FileSystem, k kustomization, place func(string
 				list, err = decodeReplacements(data)
 			}
 			if err != nil {
-				problems = append(problems, finding{Position: schemas.Position{File: place(target)}, kind: schemas.TypeInvalid, message: "this is no replacement, nor a list of them"})
+				problems = append(problems, finding{Position: schemas.Position{File: place(target)}, kind: schemas.TypeInvalid, message: "this is neither a replacement nor a list of them"})
 				continue
 			}
 			at = func(string) schemas.Position { return schemas.Position{File: place(target), Line: 1, Column: 1} }

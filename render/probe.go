@@ -113,7 +113,7 @@ func (p *overlayProbe) suggestObjects(s selection) string {
 	}
 	name := strings.ReplaceAll(s.name, `\`, "")
 	if slices.Contains(names, name) {
-		return "; the one of that name is " + p.descriptions[s.kind+" "+name]
+		return "; the object with that name is " + p.descriptions[s.kind+" "+name]
 	}
 	if guess := suggest.Closest(name, names); guess != "" && s.name != "" {
 		return fmt.Sprintf("; did you mean %q?", guess)

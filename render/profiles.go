@@ -58,7 +58,7 @@ func (b *ownerBuilder) namespacedCloudProfile(shoot landscapes.Typed[gardencorev
 		return nil, declaredFinding(declaration, "spec.parent.name", ruleBinding, fmt.Sprintf("no CloudProfile %q in this landscape%s", own.Spec.Parent.Name, didYouMean(own.Spec.Parent.Name, sortedKeys(b.profiles))))
 	}
 	if own.Spec.ProviderConfig != nil && parent.Spec.ProviderConfig != nil {
-		return nil, declaredFinding(declaration, "spec.providerConfig", ruleBinding, "only the extension of the provider can merge it with that of the parent, which this version does not ask: leave one of them out")
+		return nil, declaredFinding(declaration, "spec.providerConfig", ruleBinding, "only the provider's extension can merge it with the parent's, and this version does not call it: remove one of them")
 	}
 	return toMap(gardencorev1beta1.CombineCloudProfiles(parent, own))
 }

@@ -26,8 +26,8 @@ func TestShootsAndVersionsThatCannotBeRendered(t *testing.T) {
 		"old field":         {", seedName: eu, cloudProfileName: nope", "", []string{`a.yaml:5:96 landscape/binding Shoot spec.cloudProfileName: no CloudProfile "nope" in this landscape`}},
 		"all that is wrong": {", seedName: us, cloudProfileName: nope", "", []string{`a.yaml:5:74 landscape/binding Shoot spec.seedName: no Seed "us" in this landscape`, `a.yaml:5:96 landscape/binding Shoot spec.cloudProfileName: no CloudProfile "nope" in this landscape`}},
 		"no namespaced":     {", seedName: eu, cloudProfile: {kind: NamespacedCloudProfile, name: local}", "", []string{`a.yaml:5:129 landscape/binding Shoot spec.cloudProfile.name: no NamespacedCloudProfile "local" in namespace garden-dev of this landscape`}},
-		"a version":         {", kubernetes: {version: 1.34.x}", "", []string{`a.yaml:5:69 landscape/kubernetes-version Shoot spec.kubernetes.version: "1.34.x" is no version of Kubernetes such as 1.36.0`}},
-		"of the garden":     {"", "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Garden\nmetadata: {name: main}\nspec: {virtualCluster: {kubernetes: {version: 1.34.x}}}\n", []string{`more.yaml:4:47 landscape/kubernetes-version Garden spec.virtualCluster.kubernetes.version: "1.34.x" is no version of Kubernetes such as 1.36.0`}},
+		"a version":         {", kubernetes: {version: 1.34.x}", "", []string{`a.yaml:5:69 landscape/kubernetes-version Shoot spec.kubernetes.version: "1.34.x" is not a Kubernetes version such as 1.36.0`}},
+		"of the garden":     {"", "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Garden\nmetadata: {name: main}\nspec: {virtualCluster: {kubernetes: {version: 1.34.x}}}\n", []string{`more.yaml:4:47 landscape/kubernetes-version Garden spec.virtualCluster.kubernetes.version: "1.34.x" is not a Kubernetes version such as 1.36.0`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shoot := shootYAML("a", "garden-dev", test.shoot)

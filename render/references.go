@@ -78,7 +78,7 @@ func dataHash(obj *unstructured.Unstructured) (string, error) {
 		for key, v := range data {
 			text, ok := v.(string)
 			if !ok {
-				return "", fmt.Errorf("%s[%s] is no string", field, key)
+				return "", fmt.Errorf("%s[%s] is not a string", field, key)
 			}
 			raw := []byte(text)
 			if field == "binaryData" || (field == "data" && obj.GetKind() == "Secret") {

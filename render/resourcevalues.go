@@ -40,7 +40,7 @@ func FilledValues(obj *unstructured.Unstructured) (map[string]FilledValue, error
 	}
 	var sources map[string]string
 	if err := json.Unmarshal([]byte(text), &sources); err != nil || len(sources) == 0 {
-		return nil, fmt.Errorf("annotation %s is no JSON object of texts", MarkFilledValues)
+		return nil, fmt.Errorf("annotation %s is not a JSON object of text values", MarkFilledValues)
 	}
 	out := make(map[string]FilledValue, len(sources))
 	for _, token := range sortedKeys(sources) {
@@ -188,7 +188,7 @@ func (r resourceValues) objects(values map[string]any, chart func(map[string]any
 			return nil, err
 		}
 		if rendered[i], err = chart(with); err != nil {
-			return nil, fmt.Errorf("with a text in the place of each value of spec.deployment.resources: %w", err)
+			return nil, fmt.Errorf("with a placeholder for each value of spec.deployment.resources: %w", err)
 		}
 		tokens[i] = found
 	}
@@ -214,13 +214,13 @@ func checkTokenUse(rendered [2][]Object, tokens [2]map[string]FilledValue) error
 			}
 		}
 	}
-	const advice = "a value of spec.deployment.resources is known when it is applied, not before: the chart may write it, as it is or in base64, but not decide by it or change it"
+	const advice = "the chart may only copy a value of spec.deployment.resources, plain or in base64, because the value is known only at apply"
 	if len(rendered[0]) != len(rendered[1]) {
-		return fmt.Errorf("the chart has other objects with another value: %s", advice)
+		return fmt.Errorf("the chart renders different objects for another value: %s", advice)
 	}
 	for i, o := range rendered[0] {
 		if at := firstDifference(FillValues(o.Unstructured, other).Object, rendered[1][i].Object, ""); at != "" {
-			return fmt.Errorf("%s %s: %s is made of a value of spec.deployment.resources: %s", o.GetKind(), o.GetName(), strings.TrimPrefix(at, "."), advice)
+			return fmt.Errorf("%s %s: %s is computed from a value of spec.deployment.resources: %s", o.GetKind(), o.GetName(), strings.TrimPrefix(at, "."), advice)
 		}
 	}
 	return nil
@@ -278,9 +278,9 @@ func markFilled(obj *unstructured.Unstructured, tokens map[string]FilledValue) e
 			hidden := isSecret && (strings.HasPrefix(at, ".data.") || strings.HasPrefix(at, ".stringData."))
 			switch {
 			case strings.HasPrefix(at, ".metadata.") && !strings.HasPrefix(at, ".metadata.annotations."):
-				problems = append(problems, fmt.Errorf("%s has key %s of %s %s in it, which is known when it is applied, not before", at[1:], from.Key, from.Kind, from.Name))
+				problems = append(problems, fmt.Errorf("%s contains key %s of %s %s, which is known only at apply", at[1:], from.Key, from.Kind, from.Name))
 			case from.Kind == "Secret" && !hidden:
-				problems = append(problems, fmt.Errorf("%s has key %s of Secret %s in it, where everybody can read it: the chart has to write it into a Secret", at[1:], from.Key, from.Name))
+				problems = append(problems, fmt.Errorf("%s contains key %s of Secret %s, where everyone can read it: the chart must write it into a Secret", at[1:], from.Key, from.Name))
 			}
 			used[token] = from.Kind + "/" + from.Name + "/" + from.Key
 		}

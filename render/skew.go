@@ -58,7 +58,7 @@ func (c *landscapeCheck) checkGardenerImage(vector []Image, field string, overri
 	for _, image := range vector {
 		if image.Name == override.Name && image.Tag == tag {
 			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid,
-				"%s is another minor release of Gardener than %s, for which the catalogue has flags, rights and definitions; use a patch release of v%d.%d, or another catalogue",
+				"%s is another minor release of Gardener than %s of the catalogue; use a patch release of v%d.%d, or another catalogue",
 				override.Tag, tag, gardener.Major(), gardener.Minor())
 			return
 		}
@@ -92,7 +92,7 @@ func (c *landscapeCheck) checkGardenlets(vector []Image) {
 				continue
 			}
 			f := declaredFinding(d, strings.Join(field, "."), ruleSkew,
-				tag+" does not go with Gardener "+gardener.Original()+" of the catalogue: a gardenlet is at most two minor releases older than the API server, and never newer")
+				tag+" is incompatible with Gardener "+gardener.Original()+" of the catalogue: a gardenlet is at most two minor releases older than the API server, and never newer")
 			f.warning = true
 			c.add(f)
 		}

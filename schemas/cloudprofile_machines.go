@@ -52,7 +52,7 @@ func checkCapabilityDefinitions(in ruleInput) []finding {
 			case !isUnprefixedName(value.text()):
 				r.add(value, TypeInvalid, "%q must have letters, digits, '-', '_' and '.' only, at most 63", value.text())
 			case name.text() == capabilityArchitecture && !slices.Contains(architectures[:], value.text()):
-				r.add(values, TypeInvalid, "%q is no architecture that Gardener knows, which are %s", value.text(), quotedList(architectures[:]))
+				r.add(values, TypeInvalid, "%q is not an architecture that Gardener knows; use one of %s", value.text(), quotedList(architectures[:]))
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func checkCapabilityUses(in ruleInput) []finding {
 			r.add(used.lookup(capabilityArchitecture), TypeInvalid, "lists %d architectures, but a machine has one", len(own))
 		}
 		if len(own) == 1 && field.isSet() && field.text() != own[0] {
-			r.add(field, TypeInvalid, "%q is not %q, which capabilities.architecture says", field.text(), own[0])
+			r.add(field, TypeInvalid, "%q is not %q, the value of capabilities.architecture", field.text(), own[0])
 		}
 	}
 	for _, image := range spec.lookup("machineImages").items() {
@@ -181,7 +181,7 @@ func checkProfileCABundle(in ruleInput) []finding {
 	}
 	block, _ := pem.Decode([]byte(bundle.text()))
 	if block == nil || block.Type != "CERTIFICATE" {
-		r.add(bundle, TypeInvalid, "is no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----")
+		r.add(bundle, TypeInvalid, "is not a certificate in PEM, which begins with -----BEGIN CERTIFICATE-----")
 	} else if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 		r.add(bundle, TypeInvalid, "is a certificate that cannot be read: %v", err)
 	}

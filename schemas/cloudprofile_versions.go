@@ -22,12 +22,12 @@ func checkProfileKubernetesVersions(in ruleInput) []finding {
 	for _, version := range versions.items() {
 		text := version.lookup("version").text()
 		if !kubernetesVersionForm.MatchString(text) {
-			r.add(version.lookup("version").withPath(version.path), TypeInvalid, "the version %q has not the form 1.34.1", text)
+			r.add(version.lookup("version").withPath(version.path), TypeInvalid, "the version %q does not have the form 1.34.1", text)
 		}
 		r.checkClassifications(version, lifecycles)
 		parsed, err := semver.NewVersion(text)
 		if err != nil {
-			r.add(version.lookup("version").withPath(versions.path), TypeInvalid, "the newest version cannot be told, because %q is no version", text)
+			r.add(version.lookup("version").withPath(versions.path), TypeInvalid, "the newest version is unknown, because %q is not a version", text)
 		} else if newest == nil || parsed.GreaterThan(newest) {
 			newest, latest = parsed, version
 		}
@@ -66,7 +66,7 @@ func (r *findingCollector) checkImageVersionsParse(images fieldValue) {
 		for _, version := range image.lookup("versions").items() {
 			text := version.lookup("version").text()
 			if _, err := semver.NewVersion(text); err != nil {
-				r.add(version.lookup("version").withPath(images.path), TypeInvalid, "%q is no version, so that the newest version of the image %q cannot be told", text, image.lookup("name").text())
+				r.add(version.lookup("version").withPath(images.path), TypeInvalid, "%q is not a version, so the newest version of the image %q is unknown", text, image.lookup("name").text())
 				return
 			}
 		}
@@ -80,16 +80,16 @@ func (r *findingCollector) checkImageVersion(version fieldValue) {
 		r.add(name, TypeRequired, "must be the version of the image")
 	}
 	if _, err := semver.NewVersion(name.text()); err != nil {
-		r.add(name, TypeInvalid, "%q is no semantic version such as 1.2.3; where the provider knows the image by another one, map it in providerConfig", name.text())
+		r.add(name, TypeInvalid, "%q is not a semantic version such as 1.2.3; if the provider uses another version, map it in providerConfig", name.text())
 	}
 	if least := version.lookup("inPlaceUpdates", "minVersionForUpdate"); least.isSet() {
 		if _, err := semver.NewVersion(least.text()); err != nil {
-			r.add(least.withPath(version.lookup("minVersionForInPlaceUpdate").path), TypeInvalid, "inPlaceUpdates.minVersionForUpdate %q is no semantic version such as 1.2.3", least.text())
+			r.add(least.withPath(version.lookup("minVersionForInPlaceUpdate").path), TypeInvalid, "inPlaceUpdates.minVersionForUpdate %q is not a semantic version such as 1.2.3", least.text())
 		}
 	}
 	if constraint := version.lookup("kubeletVersionConstraint"); constraint.isSet() {
 		if _, err := semver.NewConstraint(constraint.text()); err != nil {
-			r.add(constraint, TypeInvalid, "%q is no constraint such as \">= 1.33\"", constraint.text())
+			r.add(constraint, TypeInvalid, "%q is not a constraint such as \">= 1.33\"", constraint.text())
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (r *findingCollector) checkClassifications(version fieldValue, lifecycles b
 		case !stage.lookup("startTime").isSet() && i > 0:
 			r.add(stage, TypeRequired, "must set startTime: only the first stage may begin without one")
 		case err == nil && start.Before(started):
-			r.add(stage.lookup("startTime").withPath(stage.path), TypeInvalid, "begins at %s, before the stage that stands before it", stage.lookup("startTime").text())
+			r.add(stage.lookup("startTime").withPath(stage.path), TypeInvalid, "begins at %s, before the previous stage", stage.lookup("startTime").text())
 		}
 		if err == nil {
 			started = start
@@ -152,7 +152,7 @@ func (r *findingCollector) checkSingleSupportedVersion(versions []fieldValue) {
 		for j, other := range versions {
 			against, err := semver.NewVersion(other.lookup("version").text())
 			if i != j && err == nil && supported(other) && !against.Equal(parsed) && against.Major() == parsed.Major() && against.Minor() == parsed.Minor() {
-				r.add(version.lookup("classification").withPath(version.path), TypeForbidden, "only one version of %d.%d may be supported, but %s is, too; make the older one deprecated", parsed.Major(), parsed.Minor(), against)
+				r.add(version.lookup("classification").withPath(version.path), TypeForbidden, "only one version of %d.%d may be supported, but %s is supported as well; deprecate the older one", parsed.Major(), parsed.Minor(), against)
 				break
 			}
 		}

@@ -11,7 +11,7 @@ func checkBastionForms(in ruleInput) []finding {
 	r, spec := &findingCollector{}, fieldValue{value: in.object}.lookup("spec")
 	if key := spec.lookup("sshPublicKey"); key.text() != "" {
 		if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key.text())); err != nil {
-			r.add(key, TypeInvalid, "is no public key in the form of authorized_keys, such as ssh-ed25519 AAAA…")
+			r.add(key, TypeInvalid, "is not a public key in the form of authorized_keys, such as ssh-ed25519 AAAA…")
 		}
 	}
 	ingress := spec.lookup("ingress")
@@ -20,7 +20,7 @@ func checkBastionForms(in ruleInput) []finding {
 		if cidr.text() == "" {
 			r.add(ingress, TypeInvalid, "the range of addresses of item %d is empty", i)
 		} else if _, _, err := net.ParseCIDR(cidr.text()); err != nil {
-			r.add(ingress, TypeInvalid, "%q is no range of addresses such as 192.0.2.1/32", cidr.text())
+			r.add(ingress, TypeInvalid, "%q is not a range of addresses such as 192.0.2.1/32", cidr.text())
 		}
 	}
 	return r.findings

@@ -7,7 +7,7 @@ func checkNamespacedVersions(in ruleInput) []finding {
 	lifecycles := in.landscape.isGardenerGateOn("VersionClassificationLifecycle")
 	for _, version := range spec.lookup("kubernetes", "versions").items() {
 		if text := version.lookup("version").text(); !kubernetesVersionForm.MatchString(text) {
-			r.add(version.lookup("version").withPath(version.path), TypeInvalid, "the version %q has not the form 1.34.1", text)
+			r.add(version.lookup("version").withPath(version.path), TypeInvalid, "the version %q does not have the form 1.34.1", text)
 		}
 		r.checkClassifications(version, lifecycles)
 	}

@@ -154,6 +154,6 @@ func (d *dataReport) requireJSONKey(object map[string]any, typ, key string) {
 		text = string(plain)
 	}
 	if text != "" && json.Unmarshal([]byte(text), &map[string]any{}) != nil {
-		d.add(fieldpath.Path{"data", fieldpath.Key(key)}, TypeInvalid, "the value (not shown) is no JSON object, which the type %s asks for", typ)
+		d.add(fieldpath.Path{"data", fieldpath.Key(key)}, TypeInvalid, "the value (not shown) is not a JSON object, which the type %s requires", typ)
 	}
 }

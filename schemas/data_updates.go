@@ -44,7 +44,7 @@ func checkInternalSecretUpdate(in ruleInput) []finding {
 	}
 	r := &findingCollector{}
 	if !reflect.DeepEqual(storedSecretValues(in.object), storedSecretValues(in.old)) {
-		r.add(fieldValue{path: "data"}, TypeForbidden, "must not change: the object is immutable; make another one")
+		r.add(fieldValue{path: "data"}, TypeForbidden, "must not change: the object is immutable; create another one")
 	}
 	return r.findings
 }
@@ -67,10 +67,10 @@ func (r *findingCollector) checkImmutable(in ruleInput, values func(map[string]a
 		return
 	}
 	if in.object["immutable"] != true && field == "data" {
-		r.add(fieldValue{path: "immutable"}, TypeForbidden, "must stay true: it can never be taken back")
+		r.add(fieldValue{path: "immutable"}, TypeForbidden, "must stay true: it cannot be undone")
 	}
 	if !reflect.DeepEqual(values(in.object), values(in.old)) {
-		r.add(fieldValue{path: field}, TypeForbidden, "must not change: the object is immutable; make another one")
+		r.add(fieldValue{path: field}, TypeForbidden, "must not change: the object is immutable; create another one")
 	}
 }
 

@@ -192,7 +192,7 @@ func checkConfigurationTypeMeta(in ruleInput, object embeddedObject) []finding {
 	for _, field := range []string{"apiVersion", "kind"} {
 		if text, _ := object.content[field].(string); text == "" {
 			return []finding{{path: object.path.String(), typ: TypeRequired, rule: ruleExtensionConfig, severity: SeverityWarning,
-				message: fmt.Sprintf("has no %s, by which an extension knows what it is", field)}}
+				message: fmt.Sprintf("has no %s, which tells the extension the type of the configuration", field)}}
 		}
 	}
 	return nil

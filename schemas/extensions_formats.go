@@ -16,7 +16,7 @@ func checkDNSAddresses(in ruleInput) []finding {
 	if typ := spec.lookup("recordType").text(); typ == "A" || typ == "AAAA" {
 		for _, value := range spec.lookup("values").items() {
 			if net.ParseIP(value.text()) == nil {
-				r.add(value, TypeInvalid, "%q is no IP address such as 192.0.2.1 or 2001:db8::1", value.text())
+				r.add(value, TypeInvalid, "%q is not an IP address such as 192.0.2.1 or 2001:db8::1", value.text())
 			}
 		}
 	}
@@ -34,7 +34,7 @@ func checkExtensionNetworks(in ruleInput) []finding {
 		}
 		prefix, err := netip.ParsePrefix(field.text())
 		if err != nil {
-			r.add(field, TypeInvalid, "%q is no range of addresses such as 100.64.0.0/11", field.text())
+			r.add(field, TypeInvalid, "%q is not a range of addresses such as 100.64.0.0/11", field.text())
 			continue
 		}
 		r.requireCanonicalRange(field)
@@ -97,7 +97,7 @@ func checkContainerdRegistries(in ruleInput) []finding {
 func (r *findingCollector) checkRegistryURL(field fieldValue, scheme bool) {
 	parsed, err := url.Parse(field.text())
 	if err != nil {
-		r.add(field, TypeRequired, "%q is no URL such as https://registry.example.org:5000", field.text())
+		r.add(field, TypeRequired, "%q is not a URL such as https://registry.example.org:5000", field.text())
 		return
 	}
 	if scheme && parsed.Scheme != "http" && parsed.Scheme != "https" {
@@ -114,7 +114,7 @@ func checkExposureAddresses(in ruleInput) []finding {
 		for _, address := range endpoint.lookup("addresses").items() {
 			typ, field := address.lookup("type").text(), address.lookup("address")
 			if (typ == "InternalIP" || typ == "ExternalIP") && field.text() != "" && net.ParseIP(field.text()) == nil {
-				r.add(field, TypeInvalid, "%q is no IP address such as 192.0.2.1 or 2001:db8::1", field.text())
+				r.add(field, TypeInvalid, "%q is not an IP address such as 192.0.2.1 or 2001:db8::1", field.text())
 			}
 		}
 	}

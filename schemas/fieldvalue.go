@@ -200,7 +200,7 @@ func (r *findingCollector) requireOneOf(field fieldValue, allowed ...string) {
 		if better := suggest.Closest(field.text(), allowed); better != "" {
 			hint = fmt.Sprintf("; did you mean %q?", better)
 		}
-		r.add(field, TypeNotSupported, "%q is not supported, but one of %s%s", field.text(), quotedList(allowed), hint)
+		r.add(field, TypeNotSupported, "%q is not supported; use one of %s%s", field.text(), quotedList(allowed), hint)
 	}
 }
 

@@ -70,7 +70,7 @@ func checkGardenHosts(in ruleInput) []finding {
 			continue
 		}
 		if other, taken := known[host.name]; taken {
-			r.add(host.sourceField, TypeDuplicate, "%q leads to %s already, by %s; choose another name for %s", host.name, other.target, other.sourceField.path, host.target)
+			r.add(host.sourceField, TypeDuplicate, "%q already leads to %s, by %s; choose another name for %s", host.name, other.target, other.sourceField.path, host.target)
 			continue
 		}
 		known[host.name] = host
@@ -103,7 +103,7 @@ func GardenDNSNames(garden map[string]any) []GardenDNSName {
 	for _, domain := range ingress {
 		name := domain.lookup("name")
 		below[name.text()] = true
-		add(name, "*."+name.text(), "what is behind the ingress domain", true)
+		add(name, "*."+name.text(), "the services below the ingress domain", true)
 	}
 	made := map[string]bool{}
 	for _, domain := range virtual {
@@ -134,7 +134,7 @@ func checkGardenNameShadowing(in ruleInput) []finding {
 		}
 		for _, other := range names {
 			if other.HasRecord && strings.HasSuffix(other.Name, "."+host.Name) {
-				r.add(fieldValue{path: other.Field}, TypeInvalid, "DNS has %q then, which is below %q: *.DOMAIN of %s leads to %s there no longer; choose a name that is not below it", other.Name, host.Name, host.Field, host.Target)
+				r.add(fieldValue{path: other.Field}, TypeInvalid, "a DNS record for %q, which is below %q, stops *.DOMAIN of %s from leading to %s; choose a name that is not below it", other.Name, host.Name, host.Field, host.Target)
 				break
 			}
 		}
@@ -162,7 +162,7 @@ func checkGardenRecordNames(in ruleInput) []finding {
 			known[record] = name
 		} else if other.Name != name.Name {
 			// one name has one DNSRecord, and other rules report the duplicate
-			r.add(fieldValue{path: name.Field}, TypeDuplicate, "%q needs a DNSRecord called %s, which is that of %q already (%s): there would be one for both; choose another domain", name.Name, record, other.Name, other.Field)
+			r.add(fieldValue{path: name.Field}, TypeDuplicate, "%q needs a DNSRecord named %s, which already belongs to %q (%s); choose another domain", name.Name, record, other.Name, other.Field)
 		}
 	}
 	return r.findings

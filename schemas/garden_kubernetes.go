@@ -38,7 +38,7 @@ func (r *findingCollector) checkKubernetesUpdate(version fieldValue, before stri
 	tooFar := next.IncMinor()
 	switch {
 	case is.LessThan(was):
-		r.add(version, TypeForbidden, "%s is older than %s, which is there; a version never goes back", version.text(), before)
+		r.add(version, TypeForbidden, "%s is older than the current version %s; a version never goes back", version.text(), before)
 	case !is.LessThan(&tooFar):
 		r.add(version, TypeForbidden, "%s skips a minor version after %s; go to %d.%d first", version.text(), before, next.Major(), next.Minor())
 	}

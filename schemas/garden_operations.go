@@ -61,7 +61,7 @@ func checkGardenOperations(in ruleInput) []finding {
 		if operation = strings.TrimSpace(operation); operation != "" {
 			asked.Insert(operation)
 		} else if annotation.text() != "" {
-			r.add(annotation, TypeNotSupported, "an operation without a name before or after a ';': take the ';' off")
+			r.add(annotation, TypeNotSupported, "an operation before or after a ';' has no name; remove the ';'")
 		}
 	}
 	known := []string{"reconcile"}
@@ -99,11 +99,11 @@ func (r *findingCollector) checkRotation(garden map[string]any, rotation gardenR
 		phase := object.lookup("status", "credentials", "rotation", name, "phase").text()
 		switch {
 		case rotation.isCompletion && phase == "" && (name != "etcdEncryptionKey" || !oneStep || len(rotation.credentials) == 1):
-			r.add(annotation, TypeForbidden, "%s: status.credentials.rotation.%s.phase has to be %s before; none was started yet", rotation.operation, name, rotatePhasePrepared)
+			r.add(annotation, TypeForbidden, "%s: status.credentials.rotation.%s.phase must be %s first, but no rotation has started", rotation.operation, name, rotatePhasePrepared)
 		case rotation.isCompletion && phase != rotatePhasePrepared && (name != "etcdEncryptionKey" || !oneStep || len(rotation.credentials) == 1):
-			r.add(annotation, TypeForbidden, "%s: status.credentials.rotation.%s.phase has to be %s before; it is %q", rotation.operation, name, rotatePhasePrepared, phase)
+			r.add(annotation, TypeForbidden, "%s: status.credentials.rotation.%s.phase must be %s first; it is %q", rotation.operation, name, rotatePhasePrepared, phase)
 		case !rotation.isCompletion && phase != "" && phase != rotatePhaseCompleted:
-			r.add(annotation, TypeForbidden, "%s: status.credentials.rotation.%s.phase has to be %s before; it is %q", rotation.operation, name, rotatePhaseCompleted, phase)
+			r.add(annotation, TypeForbidden, "%s: status.credentials.rotation.%s.phase must be %s first; it is %q", rotation.operation, name, rotatePhaseCompleted, phase)
 		}
 	}
 	if rotation.requiresStableEncryption && !specEncryptedResources(garden).Equal(parseGroupResources(object.lookup("status", "credentials", "encryptionAtRest", "resources"))) {

@@ -22,7 +22,7 @@ func (r *findingCollector) checkAutoscalerMaximum(limits fieldValue) {
 
 func (r *findingCollector) checkAutoscalerResource(limit fieldValue, name string) {
 	if !slices.Contains(autoscalerResources[:], name) {
-		r.add(limit, TypeNotSupported, "%q cannot be scaled, but only \"cpu\" and \"memory\"%s", name, suggestionHint(name, autoscalerResources[:]))
+		r.add(limit, TypeNotSupported, "%q cannot be scaled; use \"cpu\" or \"memory\"%s", name, suggestionHint(name, autoscalerResources[:]))
 	}
 }
 

@@ -24,7 +24,7 @@ type goRule struct {
 	check func(ruleInput) []finding
 }
 
-// RuleDeletionConfirm is the rule that an object is removed after its deletion was confirmed.
+// RuleDeletionConfirm is the rule that an object is removed only after its deletion was confirmed.
 // Callers that hold such removals in the cluster need not reject the files.
 const RuleDeletionConfirm = "any/deletion-confirmed"
 
@@ -75,17 +75,17 @@ func withFile(file string, rules []goRule) []goRule {
 // anyGoRules lists the rules about all kinds and about the kinds of Kubernetes.
 func anyGoRules() []goRule {
 	return []goRule{
-		{Rule: Rule{ID: "any/metadata", Kind: "*", Title: "Names, labels, annotations, finalizers and owners have the form that the API server asks for",
+		{Rule: Rule{ID: "any/metadata", Kind: "*", Title: "Names, labels, annotations, finalizers and owners have the form that the API server requires",
 			Doc:    "A namespace is a DNS label, all other names are DNS names; keys of labels and annotations are qualified names; one owner is the controller. In Go, because the API server's own functions decide, also for kinds without a schema.",
 			Source: "k8s.io/apimachinery/pkg/api/validation, ValidateObjectMeta", Fields: []string{"metadata"}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkMetadata},
 		{Rule: Rule{ID: "secret/data", Kind: "Secret", Title: "The keys of a Secret can be file names, fit its type, and the values fit into 1 MiB",
 			Doc:    "Keys have letters, digits, '-', '_' and '.'. In Go, because CUE cannot count bytes of base64, and because no value may get into a message.",
 			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecret", Fields: []string{"data", "stringData"}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkSecretData},
 		{Rule: Rule{ID: "secret/stays", Kind: "Secret", Title: "The type of a Secret never changes, nor the values of one that is immutable",
-			Doc:    "Make another Secret. In Go, because no value may get into a message.",
+			Doc:    "Create another Secret. In Go, because no value may get into a message.",
 			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateSecretUpdate", Fields: []string{"data", "immutable", "type"}, Language: "go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange}, check: checkSecretUpdate},
 		{Rule: Rule{ID: "configmap/stays", Kind: "ConfigMap", Title: "The values of an immutable ConfigMap never change",
-			Doc:    "Make another ConfigMap. In Go, because CUE does not compare objects.",
+			Doc:    "Create another ConfigMap. In Go, because CUE does not compare objects.",
 			Source: "k8s.io/kubernetes/pkg/apis/core/validation, ValidateConfigMapUpdate", Fields: []string{"binaryData", "data", "immutable"}, Language: "go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange}, check: checkConfigMapUpdate},
 		{Rule: Rule{ID: "configmap/data", Kind: "ConfigMap", Title: "The keys of a ConfigMap can be file names, are given once, and the values fit into 1 MiB",
 			Doc:    "Keys have letters, digits, '-', '_' and '.'; no key is in data and in binaryData. In Go, because CUE cannot count bytes of base64.",
@@ -96,20 +96,20 @@ func anyGoRules() []goRule {
 // unlistedRules describes findings that no rule of the list makes.
 func unlistedRules() []Rule {
 	return []Rule{
-		{ID: RuleStructure, Kind: "*", Title: "Fields, types, formats and required fields hold the schema of the kind",
-			Doc:    "An unknown field is Forbidden, with a hint at the field that was meant, or at the place to which it belongs; a wrong type is TypeInvalid. Objects in fields without a schema (GardenletConfiguration) and in ConfigMaps (audit policies, structured authentication and authorization) are walked by the schema of their type; a field that their process drops is a warning.",
+		{ID: RuleStructure, Kind: "*", Title: "Fields, types, formats and required fields match the schema of the kind",
+			Doc:    "An unknown field is Forbidden, with a hint at the intended field or its place; a wrong type is TypeInvalid. Objects in fields without a schema (GardenletConfiguration) and in ConfigMaps (such as audit policies) are checked against the schema of their type. A field that their reader ignores is a warning.",
 			Source: "api/crds", Fields: []string{""}, Language: "base", Severity: SeverityError, Scope: scopeObject},
 		{ID: ruleEmptyValue, Kind: "*", Title: "A field has a value",
 			Doc:    "A field without a value is null, which the API server drops. Write {} for an object without fields. In Go, because rules do not see such fields.",
 			Source: "structural schemas of Kubernetes", Fields: []string{""}, Language: "go", File: "schemas/gorules.go", Severity: SeverityWarning, Scope: scopeObject},
-		{ID: ruleExtensionConfig, Kind: "*", Title: "The configuration of an extension has an apiVersion and kind that are known, and their fields",
-			Doc:    "Only a name that is nearly a known one is reported, and a value of another form: an extension is released apart from Pergola, and a later version of it may take more. In Go, because the schemas are data.",
+		{ID: ruleExtensionConfig, Kind: "*", Title: "The configuration of an extension has a known apiVersion and kind, and their fields",
+			Doc:    "Only misspelt names and values of another form are reported, because extensions are released separately and a later version may accept more. In Go, because the schemas are data.",
 			Source: "pkg/apis of github.com/gardener/gardener-extension-*, November 2026", Fields: []string{""}, Language: "go", File: "schemas/gorules.go", Severity: SeverityWarning, Scope: scopeObject},
-		{ID: RuleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot, Project, ShootState, Etcd or extension object is removed after its deletion was confirmed",
+		{ID: RuleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot, Project, ShootState, Etcd or extension object is removed only after its deletion was confirmed",
 			Doc:    "Set the annotation " + annotationConfirm + `: "true" in one commit, and remove the object in the next. A landscape holds the removal of a Garden, Seed, Shoot or Project, confirmed or not, and applies the rest: pergola validate --from warns of it. In Go, because the object does not exist any more.`,
 			Source: sourceDeletion, Fields: []string{"metadata.annotations[confirmation.gardener.cloud/deletion]"}, Language: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange},
-		{ID: ruleGardenNamespace, Kind: "Namespace", Title: "Namespace garden stays as long as there is a Garden",
-			Doc:    "All of the garden is in it. Remove the Garden first. In Go, because the object does not exist any more.",
+		{ID: ruleGardenNamespace, Kind: "Namespace", Title: "Namespace garden stays while a Garden exists",
+			Doc:    "It holds the whole garden. Remove the Garden first. In Go, because the object does not exist any more.",
 			Source: "pkg/operator/webhook/validation/namespacedeletion", Fields: []string{"metadata.name"}, Language: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeLandscape, Class: ClassChange},
 	}
 }
@@ -167,13 +167,13 @@ func checkDeletion(old *unstructured.Unstructured, landscape *landscapeIndex) []
 	gvk := old.GroupVersionKind()
 	if gvk.Group == "" && gvk.Kind == "Namespace" && old.GetName() == "garden" && landscape != nil && len(landscape.kinds["Garden"].inputs) > 0 {
 		return []finding{{path: "metadata.name", typ: TypeForbidden, rule: ruleGardenNamespace, severity: SeverityError,
-			message: "namespace garden must not be removed, because there is a Garden; remove the Garden first"}}
+			message: "namespace garden must not be removed while a Garden exists; remove the Garden first"}}
 	}
 	if !slices.Contains(protectedKinds[gvk.Group], gvk.Kind) || isConfirmedDeletion(old.GetAnnotations()[annotationConfirm]) {
 		return nil
 	}
 	return []finding{{
 		path: "metadata.annotations[" + annotationConfirm + "]", typ: TypeForbidden, rule: RuleDeletionConfirm, severity: SeverityError,
-		message: "the object is removed without its confirmation; set this annotation to \"true\" first, and remove the object then (in Git: in the next commit)",
+		message: "the object is removed without confirmation; first set this annotation to \"true\", then remove the object (in Git: in the next commit)",
 	}}
 }

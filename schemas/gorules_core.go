@@ -24,33 +24,33 @@ func coreGoRules() []goRule {
 			"A template is {{ .resources.NAME.data.KEY }}, with a name of the list of resources. In Go, because values have any form and depth.", validation+"utils.go", checkDeploymentValues).withFields("helm.values", "providerConfig"),
 		rule("Extension", "values", "Templates in the values of a chart are references to its resources",
 			"A template is {{ .resources.NAME.data.KEY }}, with a name of spec.deployment.resources. In Go, because values have any form and depth.", validation+"utils.go", checkExtensionValues).withFields("spec.deployment.admission.values", "spec.deployment.extension.runtimeClusterValues", "spec.deployment.extension.values"),
-		rule("ControllerRegistration", "selector", "The selector of seeds is a selector of labels",
+		rule("ControllerRegistration", "selector", "The seed selector is a label selector",
 			"In Go, because the API server's own function decides.", validation+"controllerregistration.go", func(in ruleInput) []finding {
 				return checkSelectorAt(in, "spec", "deployment", "seedSelector")
 			}).withFields("spec.deployment.seedSelector"),
-		rule("ExposureClass", "selector", "The selector of seeds is a selector of labels",
+		rule("ExposureClass", "selector", "The seed selector is a label selector",
 			"In Go, because the API server's own function decides.", validation+"exposureclass.go", func(in ruleInput) []finding {
 				return checkSelectorAt(in, "scheduling", "seedSelector")
 			}).withFields("scheduling.seedSelector"),
 		rule("ExposureClass", "stays", "Handler and scheduling of an ExposureClass never change",
-			"Shoots were placed by them. Make another ExposureClass. In Go, because CUE does not compare objects.", validation+"exposureclass.go", func(in ruleInput) []finding {
+			"Shoots were placed by them. Create another ExposureClass. In Go, because CUE does not compare objects.", validation+"exposureclass.go", func(in ruleInput) []finding {
 				return checkUnchanged(in, "handler", "scheduling")
 			}).withFields("handler", "scheduling").withChangeClass(),
-		rule("SecretBinding", "stays", "What a SecretBinding binds never changes",
-			"Shoots use these credentials. Make another binding. A provider can be set later where there was none. In Go, because CUE does not compare objects.", validation+"secretbinding.go", checkSecretBindingUpdate).withFields("provider", "quotas", "secretRef").withChangeClass(),
-		rule("CredentialsBinding", "stays", "What a CredentialsBinding binds never changes",
-			"Shoots use these credentials. Make another binding. In Go, because CUE does not compare objects.", "pkg/api/security/validation/credentialsbinding.go", func(in ruleInput) []finding {
+		rule("SecretBinding", "stays", "The references of a SecretBinding never change",
+			"Shoots use these credentials. Create another binding. A provider can be set later where there was none. In Go, because CUE does not compare objects.", validation+"secretbinding.go", checkSecretBindingUpdate).withFields("provider", "quotas", "secretRef").withChangeClass(),
+		rule("CredentialsBinding", "stays", "The references of a CredentialsBinding never change",
+			"Shoots use these credentials. Create another binding. In Go, because CUE does not compare objects.", "pkg/api/security/validation/credentialsbinding.go", func(in ruleInput) []finding {
 				return checkUnchanged(withReferenceNamespaces(in), "credentialsRef", "quotas", "provider")
 			}).withFields("credentialsRef", "provider", "quotas").withChangeClass(),
 		rule("InternalSecret", "data", "The keys of an InternalSecret can be file names, fit its type, and the values fit into 1 MiB",
 			"Keys have letters, digits, '-', '_' and '.'. In Go, because CUE cannot count bytes of base64, and because no value may get into a message.", validation+"internalsecret.go", checkSecretData).withFields("data"),
 		rule("InternalSecret", "values-stay", "The values of an immutable InternalSecret never change",
-			"Make another InternalSecret. In Go, because no value may get into a message.", validation+"internalsecret.go", checkInternalSecretUpdate).withFields("data").withChangeClass(),
+			"Create another InternalSecret. In Go, because no value may get into a message.", validation+"internalsecret.go", checkInternalSecretUpdate).withFields("data").withChangeClass(),
 		rule("Quota", "amounts", "Limits of a Quota are not negative",
 			"In Go, because CUE has no arithmetic on quantities.", validation+"quota.go", checkQuotaAmounts).withFields("spec.metrics"),
-		rule("Bastion", "addresses", "The key of a Bastion is a public key, and it is reached from ranges of addresses",
+		rule("Bastion", "addresses", "A Bastion has a public key and ranges of source addresses",
 			"In Go, because keys are parsed. Upstream reports all ranges at spec.ingress.", "pkg/api/operations/validation/bastion.go", checkBastionForms).withFields("spec.ingress", "spec.sshPublicKey"),
-		rule("NamespacedCloudProfile", "versions", "Versions of Kubernetes and of images are versions, with stages in their order",
+		rule("NamespacedCloudProfile", "versions", "Versions of Kubernetes and images are valid, with stages in order",
 			"As for a CloudProfile, but the list of versions may be empty. In Go, because versions and times are compared.", validation+"namespacedcloudprofile.go, utils.go", checkNamespacedVersions).withFields("spec.kubernetes.versions", "spec.machineImages"),
 		rule("NamespacedCloudProfile", "amounts", "Amounts of machine types and volumes are not negative",
 			"In Go, because CUE has no arithmetic on quantities.", validation+"utils.go", checkProfileAmounts).withFields("spec.machineTypes", "spec.volumeTypes"),

@@ -27,38 +27,38 @@ func newGoWarning(kind, name, title, doc, source string, check func(ruleInput) [
 // or an unwanted one.
 func ineffectiveValueGoRules() []goRule {
 	return []goRule{
-		newGoWarning("*", "amounts", "Amounts of cores, memory and volumes are amounts that machines have",
+		newGoWarning("*", "amounts", "Amounts of cores, memory and volumes are plausible for machines",
 			"The suffix m stands for thousandths, M and Gi for many: 512m of memory is half a byte, 500M of cpu are 500 million cores. In Go, because CUE has no arithmetic on quantities.",
 			"ours", checkAmounts).withFields(""),
 		newGoWarning("*", "spaces", "Values neither begin nor end with a space",
 			"Values are compared and looked up as they are written, with their spaces. In Go, because it is about every text of an object.",
 			"ours", checkOuterSpaces).withFields(""),
-		newGoWarning("*", "repeated-items", "An item of a list is there once, and has a value",
-			"A text or number that a list has twice is a slip of the pen, as is an empty text. In Go, because it is about every list of an object.",
+		newGoWarning("*", "repeated-items", "An item of a list has a value and is listed once",
+			"A repeated or empty item of a list is most likely a mistake. In Go, because it is about every list of an object.",
 			"ours", checkRepeatedItems).withFields(""),
-		newGoWarning("*", "empty-values", "A field of Gardener has a value",
-			"An empty text is most likely one that was to be filled in; leave the field out. In Go, because it is about every text of an object.",
+		newGoWarning("*", "empty-values", "A text of a Gardener object is not empty",
+			"An empty text is most likely a forgotten value; fill it in, or leave the field out. In Go, because it is about every text of an object.",
 			"ours", checkEmptyGardenerTexts).withFields(""),
-		newGoWarning("*", "annotation-names", "Annotations of Gardener have a name that is read",
-			"A name nearly like one that Gardener reads does nothing. In Go, because the message names the one that was meant.",
+		newGoWarning("*", "annotation-names", "Annotations of Gardener have a name that Gardener reads",
+			"A misspelt name has no effect. In Go, because the message names the intended one.",
 			"ours", checkAnnotationNames).withFields("metadata.annotations"),
-		newGoWarning("Secret", "known-type", "The type of a Secret is not nearly that of another one",
-			"A type that nobody knows has no checks, and who looks for the one that was meant does not find it. In Go, because the message names the one that was meant.",
+		newGoWarning("Secret", "known-type", "The type of a Secret is not misspelt",
+			"A misspelt type has no checks, and readers of the intended type do not find the Secret. In Go, because the message names the intended type.",
 			"k8s.io/api/core/v1, SecretType", checkSecretType).withFields("type"),
 		newGoWarning("Secret", "key-pair", "A Secret for TLS has a certificate and its key",
 			"Servers do not start with another. In Go, because certificates are parsed, and because no value may get into a message.",
 			"crypto/tls, X509KeyPair", checkSecretKeyPair).withFields("data", "stringData"),
-		newGoWarning("Shoot", "schedules-due", "Schedules of hibernation come",
+		newGoWarning("Shoot", "schedules-due", "Hibernation schedules have a date that exists",
 			"A schedule for the 31st of February never does. In Go, because CUE has no calendar.",
 			"github.com/robfig/cron", checkSchedulesDue).withFields("spec.hibernation.schedules"),
-		newGoWarning("Garden", "gardener-admission-ignored", "Configurations of admission plugins of gardener-apiserver have fields that are read",
-			"A field that the plugin does not have is dropped. In Go, because the table is that of the plugins of kube-apiserver, too.",
+		newGoWarning("Garden", "gardener-admission-ignored", "Configurations of admission plugins of gardener-apiserver have fields that the plugin reads",
+			"The plugin ignores an unknown field. In Go, because plugins of kube-apiserver share the table.",
 			"plugin/pkg/shoot/*/apis", checkIgnoredGardenerAdmissionConfigs).withFields("spec.virtualCluster.gardener.gardenerAPIServer.admissionPlugins.config"),
-		newGoWarning("Seed", "domains-apart", "The domain for Shoots is another one than the internal domain",
+		newGoWarning("Seed", "domains-apart", "The domain for Shoots differs from the internal domain",
 			"Both records of a Shoot's API server would have one name. In Go, because items of a list are compared with another field.",
 			"pkg/gardenlet/operation/botanist/dnsrecord.go", checkSeedDomains).withFields("spec.dns"),
-		newGoWarning("Seed", "reserved-resources", "Capacity is reserved of resources that nodes have",
-			"The pods that reserve it are refused with another name. In Go, because the message names the one that was meant.",
+		newGoWarning("Seed", "reserved-resources", "Reserved capacity consists of resources that nodes have",
+			"With another name, the pods that reserve capacity are rejected. In Go, because the message names the intended one.",
 			"k8s.io/kubernetes/pkg/apis/core/helper, IsStandardContainerResourceName", checkReservedResources).withFields("spec.settings.excessCapacityReservation.configs.resources"),
 	}
 }
@@ -210,9 +210,9 @@ func findRepeatedItems(root fieldValue) []finding {
 				}
 				switch first, has := seen[item.value]; {
 				case item.value == "" && !slices.Contains(listsAllowingEmptyText, name):
-					r.add(item, TypeInvalid, "is empty, and stands for nothing; remove it")
+					r.add(item, TypeInvalid, "is empty and has no effect; remove it")
 				case has:
-					r.add(item, TypeDuplicate, "%v is in the list already, as %s; remove one of them", item.value, first)
+					r.add(item, TypeDuplicate, "%v is already in the list as %s; remove one of them", item.value, first)
 				default:
 					seen[item.value] = item.path
 				}
@@ -272,7 +272,7 @@ func checkAnnotationNames(in ruleInput) []finding {
 			continue
 		}
 		if meant := suggest.ClosestWithin(name, knownAnnotations, 2); meant != "" {
-			r.add(annotations.entry(name), TypeNotSupported, "nobody reads it; did you mean %q?", meant)
+			r.add(annotations.entry(name), TypeNotSupported, "Gardener does not read it; did you mean %q?", meant)
 		}
 	}
 	return r.findings
@@ -317,9 +317,9 @@ func checkSecretKeyPair(in ruleInput) []finding {
 	if _, err := tls.X509KeyPair(certificate, key); err != nil {
 		words := strings.TrimPrefix(err.Error(), "tls: ")
 		if strings.HasPrefix(words, "failed to find any PEM data") || strings.HasPrefix(words, "private key does not match") {
-			r.add(at, TypeInvalid, "is no certificate with the key in %s: %s", corev1.TLSPrivateKeyKey, words)
+			r.add(at, TypeInvalid, "is not a certificate with the key in %s: %s", corev1.TLSPrivateKeyKey, words)
 		} else { // parser errors may contain parts of the value
-			r.add(at, TypeInvalid, "is no certificate with the key in %s", corev1.TLSPrivateKeyKey)
+			r.add(at, TypeInvalid, "is not a certificate with the key in %s", corev1.TLSPrivateKeyKey)
 		}
 	}
 	return r.findings
@@ -330,7 +330,7 @@ func checkSchedulesDue(in ruleInput) []finding {
 	for _, schedule := range (fieldValue{value: in.object}).lookup("spec", "hibernation", "schedules").items() {
 		for _, name := range []string{"start", "end"} {
 			if field := schedule.lookup(name); CronProblem(field.text()) == "" && IsNeverDue(field.text()) {
-				r.add(field, TypeInvalid, "%q never comes: no such month has that many days", field.text())
+				r.add(field, TypeInvalid, "%q never occurs: no such month has that many days", field.text())
 			}
 		}
 	}
@@ -342,7 +342,7 @@ func checkSeedDomains(in ruleInput) []finding {
 	internal := dns.lookup("internal", "domain").text()
 	for _, item := range dns.lookup("defaults").items() {
 		if domain := item.lookup("domain"); internal != "" && domain.text() == internal {
-			r.add(domain, TypeInvalid, "%q is the internal domain, too: a Shoot without a domain of its own has two records of one name", internal)
+			r.add(domain, TypeInvalid, "%q is also the internal domain, so a Shoot without its own domain has two records of one name", internal)
 		}
 	}
 	return r.findings
@@ -361,7 +361,7 @@ func checkReservedResources(in ruleInput) []finding {
 			if meant := suggest.Closest(name, standard); meant != "" {
 				hint = "; did you mean \"" + meant + "\"?"
 			}
-			r.add(resources.entry(name), TypeNotSupported, "%q is no resource of nodes, such as cpu, memory or example.com/gpu%s", name, hint)
+			r.add(resources.entry(name), TypeNotSupported, "%q is not a resource of nodes, such as cpu, memory or example.com/gpu%s", name, hint)
 		}
 	}
 	return r.findings

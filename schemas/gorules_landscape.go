@@ -21,13 +21,13 @@ var componentKinds = map[string]bool{
 func landscapeGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "landscape/external-kinds", Kind: "Landscape", Title: "Objects outside of the landscape are of kinds that it can refer to",
-			Doc:    "An entry of another kind, or of a misspelt one, stands for nothing: references to the object stay errors. So does one without a namespace, of a kind whose objects have one. In Go, because the kinds are those that have a schema, and those that components have for each other.",
+			Doc:    "An entry of another or misspelt kind has no effect: references to the object stay errors. The same holds for an entry without a namespace, if its kind is namespaced. In Go, because the kinds come from the schemas and the components.",
 			Source: "ours", Fields: []string{"spec.external.kind", "spec.external.namespace"}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkExternalKinds},
 		newGoWarning("Landscape", "external-extensions", "Extensions that are made elsewhere have the name of a provider that is used",
-			"Published extensions are named after what they serve, such as provider-aws. In Go, because the message names the one that was meant.",
+			"Published extensions are named after what they serve, such as provider-aws. In Go, because the message names the intended one.",
 			"ours", checkExternalExtensions).withFields("spec.external"),
 		newGoWarning("Landscape", "empty-texts", "A text of landscape.yaml is not empty",
-			"An empty text counts as none: an empty context is the current one of the kubeconfig, whichever that is. In Go, because it is about every text.",
+			"An empty text counts as unset: an empty context is the current context of the kubeconfig. In Go, because it is about every text.",
 			"ours", checkLandscapeEmptyTexts).withFields("spec"),
 	}
 }
@@ -53,15 +53,15 @@ func checkExternalKinds(in ruleInput) []finding {
 			if better := suggest.Closest(kind.text(), known); better != "" {
 				hint = "; did you mean \"" + better + "\"?"
 			}
-			r.add(kind, TypeNotSupported, "%q is no kind that is known%s", kind.text(), hint)
+			r.add(kind, TypeNotSupported, "%q is not a known kind%s", kind.text(), hint)
 			continue
 		}
 		namespaced, clustered := kindScopes(kinds, kind.text())
 		if namespace.text() == "" && !clustered {
-			r.add(namespace, TypeRequired, "it stands for no object, since %s is a kind of objects in namespaces; give the namespace, or \"*\" for each", kind.text())
+			r.add(namespace, TypeRequired, "it matches no object, because %s is namespaced; set the namespace, or \"*\" for all", kind.text())
 		}
 		if namespace.text() != "" && !namespaced {
-			r.add(namespace, TypeForbidden, "it stands for no object, since those of kind %s are in no namespace; remove it", kind.text())
+			r.add(namespace, TypeForbidden, "it matches no object, because objects of kind %s have no namespace; remove it", kind.text())
 		}
 	}
 	return r.findings
@@ -94,7 +94,7 @@ func checkLandscapeEmptyTexts(in ruleInput) []finding {
 			if field := t.lookup(name); name == "health" {
 				continue // compiling its rules finds more
 			} else if field.value == "" {
-				r.add(field, TypeInvalid, "is empty, which counts as not given; write a value, or remove the line")
+				r.add(field, TypeInvalid, "is empty, which counts as unset; write a value, or remove the line")
 			} else {
 				walk(field)
 			}

@@ -3,7 +3,7 @@ package schemas
 // projectGoRules lists the Go rules of Projects, with the reason why each is not in CUE.
 func projectGoRules() []goRule {
 	return []goRule{
-		{Rule: Rule{ID: "project/dual-approval-selectors", Kind: "Project", Title: "Selectors of dual approval are selectors of labels",
+		{Rule: Rule{ID: "project/dual-approval-selectors", Kind: "Project", Title: "Selectors of dual approval are label selectors",
 			Doc:    "The deletion of Shoots with matching labels needs a second person. In Go, because the API server's own function decides.",
 			Source: "k8s.io/apimachinery/pkg/apis/meta/v1/validation", Fields: []string{"spec.dualApprovalForDeletion.selector"}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkDualApprovalSelectors},
 	}

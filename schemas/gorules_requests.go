@@ -22,7 +22,7 @@ func requestGoRules() []goRule {
 	)
 	encrypted := func(kind, server string) goRule {
 		return newGoWarning(kind, "encrypted-resources", "Resources that are encrypted exist",
-			"A resource without a dot belongs to the core group. An entry that does not exist encrypts nothing. In Go, because the message names the resource that was meant.",
+			"A resource without a dot belongs to the core group. An entry that does not exist encrypts nothing. In Go, because the message names the intended resource.",
 			"ours", encryptionResourcesCheck(server)).withFields(server + ".encryptionConfig")
 	}
 	named := func(kind string, lists ...resourceList) goRule {
@@ -30,8 +30,8 @@ func requestGoRules() []goRule {
 		for i, list := range lists {
 			fields[i] = list.at
 		}
-		return newGoWarning(kind, "named-resources", "Resources that caches, limits and stores are for exist",
-			"An entry for another one is for nothing. In Go, because the message names the resource that was meant.",
+		return newGoWarning(kind, "named-resources", "Resources of caches, limits and stores exist",
+			"An entry for another resource has no effect. In Go, because the message names the intended resource.",
 			"ours", namedResourcesCheck(lists)).withFields(fields...)
 	}
 	return []goRule{
@@ -42,11 +42,11 @@ func requestGoRules() []goRule {
 			resourceList{gardenServer + ".resourcesToStoreInETCDEvents", "group", "resource"},
 			resourceList{gardenerServer + ".watchCacheSizes.resources", "apiGroup", "resource"},
 			resourceList{gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.limits", "apiGroups", "resources"}),
-		newGoWarning("Garden", "quota-resources", "Quotas for projects are ResourceQuotas that count resources that exist",
-			"A count of another one limits nothing. In Go, because the resources are those of the kinds that have a schema.",
+		newGoWarning("Garden", "quota-resources", "Quotas for projects are ResourceQuotas that count existing resources",
+			"A count of another resource limits nothing. In Go, because the resources come from the schemas.",
 			"ours", checkQuotaResources).withFields(gardener + "gardenerControllerManager.defaultProjectQuotas"),
-		newGoWarning("Garden", "known-subjects", "Users and groups of the system have a name that exists",
-			"A name nearly like one of the system is for nobody. In Go, because the message names the one that was meant.",
+		newGoWarning("Garden", "known-subjects", "Users and groups of the system have an existing name",
+			"A misspelt name of the system matches nobody. In Go, because the message names the intended one.",
 			"ours", checkSubjects).withFields(gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.unrestrictedSubjects"),
 	}
 }
@@ -121,7 +121,7 @@ func (r *findingCollector) checkVersions(groups, resources, versions fieldValue)
 	written := versions.texts()
 	for _, version := range itemsOrSelf(versions) {
 		if len(known) > 0 && version.text() != "*" && version.text() != "" && !known[version.text()] {
-			r.add(version, TypeNotSupported, "%q is no version of these APIs, but %s", version.text(), strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			r.add(version, TypeNotSupported, "%q is not a version of these APIs; use %s", version.text(), strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 			return
 		}
 	}
@@ -166,9 +166,9 @@ func encryptionResourcesCheck(server string) func(ruleInput) []finding {
 			case wrong != "":
 				r.add(item, TypeNotSupported, "%s; write NAME, or NAME.GROUP for one of another group", wrong)
 			case in.kind.GVK.Kind == "Garden" && strings.HasSuffix(group, "gardener.cloud") && hasAggregatedAPI(in.landscape):
-				r.add(item, TypeInvalid, "kube-apiserver does not store %s, since spec.gardenAPI of landscape.yaml is aggregated: list it in spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig", item.text())
+				r.add(item, TypeInvalid, "kube-apiserver does not store %s, since spec.gardenAPI of landscape.yaml is aggregated; list it in spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig", item.text())
 			case group == "" && !hasResource("", name):
-				r.add(item, TypeNotSupported, "%q is no resource of the core group; write NAME.GROUP for one of another group", name)
+				r.add(item, TypeNotSupported, "%q is not a resource of the core group; write NAME.GROUP for one of another group", name)
 			}
 		}
 		return r.findings
@@ -211,7 +211,7 @@ func checkQuotaResources(in ruleInput) []finding {
 		}
 		hard := config.lookup("spec", "hard")
 		if selector := quota.lookup("projectSelector"); len(selector.keys()) == 0 && i < len(quotas)-1 {
-			r.add(quota, TypeInvalid, "is for all Projects, so that those behind it are for none; put it last, or give it a projectSelector")
+			r.add(quota, TypeInvalid, "applies to all Projects, so later quotas never apply; put it last, or set a projectSelector")
 		}
 		for _, name := range hard.keys() {
 			if amount, ok := hard.entry(name).quantity(); ok && (amount.Sign() < 0 || strings.Contains(name, "count/") && !amount.Equal(*resource.NewQuantity(amount.Value(), resource.DecimalSI))) {

@@ -10,13 +10,13 @@ func seedGoRules() []goRule {
 	}
 	return []goRule{
 		rule("networks-disjoint", "Network ranges of a seed are of its IP families and overlap with nothing",
-			"Addresses must be told apart by their range, also from those that Gardener uses itself (240.0.0.0/8 to 244.0.0.0/8). Services have at most a /8. In Go, because CUE has no arithmetic on addresses.",
+			"Ranges must not share addresses, also not with the ranges that Gardener uses itself (240.0.0.0/8 to 244.0.0.0/8). Services have at most a /8. In Go, because CUE has no arithmetic on addresses.",
 			sourceSeed, checkSeedNetworkRanges).withFields("spec.networks"),
 		rule("amounts", "Amounts of resources are not negative, and whole where the resource is counted",
 			"Autoscaling knows cpu and memory. In Go, because CUE has no arithmetic on quantities.",
 			sourceSeed, checkSeedAmounts).withFields("spec.settings", "spec.volume"),
 		rule("vpa-feature-gates", "Feature gates of the VerticalPodAutoscaler exist",
-			"A gate that does not exist keeps the component from starting. In Go, because the message names the gate that was meant.",
+			"A gate that does not exist keeps the component from starting. In Go, because the message names the intended gate.",
 			sourceGardenGates, checkSeedVPAFeatureGates).withFields("spec.settings.verticalPodAutoscaler.featureGates"),
 		rule("annotations", "Annotations of load balancers have keys that the API server accepts",
 			"They are copied to Services. In Go, because the API server's own function decides.",

@@ -186,8 +186,8 @@ func (r *findingCollector) checkAdmissionPlugin(plugin fieldValue, use string) {
 		r.add(plugin, TypeForbidden, "the admission plugin %q is needed by Gardener and cannot be disabled", name)
 	}
 	if secret := plugin.lookup("kubeconfigSecretName"); secret.isSet() && !strings.Contains(use, "kubeconfig") {
-		r.add(secret, TypeForbidden, "the admission plugin %q calls nobody, so that it takes no kubeconfig; "+
-			"ImagePolicyWebhook, MutatingAdmissionWebhook and ValidatingAdmissionWebhook do", name)
+		r.add(secret, TypeForbidden, "the admission plugin %q does not call a webhook, so it takes no kubeconfig; "+
+			"ImagePolicyWebhook, MutatingAdmissionWebhook and ValidatingAdmissionWebhook take one", name)
 	}
 	if name == "PodSecurity" && config.isSet() {
 		r.checkPodSecurity(config)

@@ -135,7 +135,7 @@ func (r *pluginReport) checkRequired(plugin fieldValue) {
 		}
 	case "ImagePolicyWebhook":
 		if secret := plugin.lookup("kubeconfigSecretName"); secret.text() == "" {
-			r.rejected.add(secret, TypeRequired, "must name a Secret with the kubeconfig of the webhook, which ImagePolicyWebhook does not start without")
+			r.rejected.add(secret, TypeRequired, "must name a Secret with the kubeconfig of the webhook; ImagePolicyWebhook does not start without it")
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (r *pluginReport) checkConfiguration(config fieldValue, known pluginConfig)
 
 // formKubeconfigPath reports a path that the render sets.
 func formKubeconfigPath(r *pluginReport, field fieldValue) {
-	r.ignored.add(field, TypeForbidden, "has no effect: the kubeconfig is that of kubeconfigSecretName of the plugin")
+	r.ignored.add(field, TypeForbidden, "has no effect: kubeconfigSecretName of the plugin sets the kubeconfig")
 }
 
 func formStaticManifests(r *pluginReport, field fieldValue) {
@@ -211,7 +211,7 @@ func formNodeSelectors(r *pluginReport, field fieldValue) {
 		if _, ok := selector.value.(string); !ok {
 			r.addTypeError(selector, "a text such as \"env=test,zone=a\"")
 		} else if _, err := labels.ConvertSelectorToLabelsMap(selector.text()); err != nil {
-			r.rejected.add(selector, TypeInvalid, "%q are no labels such as \"env=test,zone=a\", so that no pod could be made in the namespace", selector.text())
+			r.rejected.add(selector, TypeInvalid, "%q is not a list of labels such as \"env=test,zone=a\", so no pod could be created in the namespace", selector.text())
 		}
 	}
 }
@@ -231,7 +231,7 @@ func formPodSecurityVersion(r *pluginReport, field fieldValue) {
 	if _, ok := field.value.(string); !ok {
 		r.addTypeError(field, "a text")
 	} else if !podSecurityVersionPattern.MatchString(field.text()) {
-		r.rejected.add(field, TypeInvalid, "%q is no version: it must be latest, or a minor version such as v1.34", field.text())
+		r.rejected.add(field, TypeInvalid, "%q is not a version: it must be latest, or a minor version such as v1.34", field.text())
 	} else if minor := minorOf(strings.TrimPrefix(field.text(), "v")); r.minor > 0 && minor > r.minor {
 		r.ignored.add(field, TypeInvalid, "%s is above the version of the cluster, which has the standards up to v1.%d only", field.text(), r.minor)
 	}
@@ -273,7 +273,7 @@ func formPodToleration(r *pluginReport, field fieldValue) {
 	case exists && value.text() != "":
 		r.rejected.add(value, TypeInvalid, "must not be set, because the operator is Exists")
 	case !exists && len(validation.IsValidLabelValue(value.text())) > 0:
-		r.rejected.add(value, TypeInvalid, "%q has not the form of the value of a label", value.text())
+		r.rejected.add(value, TypeInvalid, "%q does not have the form of a label value", value.text())
 	}
 	if words := validation.IsQualifiedName(key.text()); key.text() != "" && len(words) > 0 {
 		r.rejected.add(key, TypeInvalid, "%q is not the key of a taint: %s", key.text(), words[0])

@@ -13,10 +13,10 @@ func (r *pluginReport) addUnknownField(field fieldValue, known []string) {
 	name := field.path[strings.LastIndexByte(field.path, '.')+1:]
 	slices.Sort(known)
 	if r.lenient {
-		r.ignored.add(field, TypeForbidden, "the plugin knows no %q and ignores it%s; it reads %s", name, suggestionHint(name, known), quotedList(known))
+		r.ignored.add(field, TypeForbidden, "the plugin ignores the unknown field %q%s; it reads %s", name, suggestionHint(name, known), quotedList(known))
 		return
 	}
-	r.rejected.add(field, TypeForbidden, "the plugin knows no %q%s; it reads %s", name, suggestionHint(name, known), quotedList(known))
+	r.rejected.add(field, TypeForbidden, "the plugin does not know the field %q%s; it reads %s", name, suggestionHint(name, known), quotedList(known))
 }
 
 func (r *pluginReport) addTypeError(field fieldValue, want string) {

@@ -35,7 +35,7 @@ const (
 func checkKubeAPIServer(config fieldValue, in apiServerContext) []finding {
 	r := &findingCollector{}
 	if field := config.lookup("enableAnonymousAuthentication"); field.isSet() && minorOf(in.version) >= 35 {
-		r.add(field, TypeForbidden, "Kubernetes 1.35 does not have it any more; use structuredAuthentication")
+		r.add(field, TypeForbidden, "Kubernetes 1.35 no longer has it; use structuredAuthentication")
 	}
 	r.checkAdmissionPlugins(config.lookup("admissionPlugins"), in.version)
 	r.checkRuntimeConfig(config.lookup("runtimeConfig"), in.version, in.workerless)
@@ -50,7 +50,7 @@ func checkKubeAPIServer(config fieldValue, in apiServerContext) []finding {
 	r.checkServiceAccounts(config.lookup("serviceAccountConfig"), in.old.lookup("serviceAccountConfig"))
 	if ttl := config.lookup("eventTTL"); !in.old.isSet() || !isEqual(ttl.value, in.old.lookup("eventTTL").value) {
 		if life, ok := ttl.duration(); ok && (life < 0 || life > 24*time.Hour) {
-			r.add(ttl, TypeInvalid, "%s is out of range: events are kept from 0s to 24h", ttl.text())
+			r.add(ttl, TypeInvalid, "%s is out of range: it must be between 0s and 24h", ttl.text())
 		}
 	}
 	r.checkMinAllowed(config.lookup("autoscaling"), map[string]string{"cpu": "20m", "memory": "200M"})
@@ -109,7 +109,7 @@ func (r *findingCollector) checkConfigMapReference(reference fieldValue, holds s
 
 func (r *findingCollector) checkWatchCache(sizes fieldValue, version string) {
 	if field := sizes.lookup("default"); field.isSet() && minorOf(version) >= 35 {
-		r.add(field, TypeForbidden, "Kubernetes 1.35 does not have it any more; set sizes of resources instead")
+		r.add(field, TypeForbidden, "Kubernetes 1.35 no longer has it; set sizes of resources instead")
 	} else {
 		r.requireNonNegative(field)
 	}
@@ -147,7 +147,7 @@ func (r *findingCollector) checkEncryption(config fieldValue, always []string) {
 		case gr.Group == "events.k8s.io":
 			r.add(item, TypeInvalid, "events are stored in the core group; write \"events\"")
 		case gr.Group == "extensions":
-			r.add(item, TypeInvalid, "the group extensions does not exist any more")
+			r.add(item, TypeInvalid, "the group extensions no longer exists")
 		case len(validation.IsDNS1123Label(gr.Resource)) > 0 || gr.Group != "" && len(validation.IsDNS1123Subdomain(gr.Group)) > 0:
 			r.add(item, TypeInvalid, "%q is not the name of a resource such as configmaps or deployments.apps", text)
 		}
@@ -186,7 +186,7 @@ func (r *findingCollector) checkServiceAccounts(config, old fieldValue) {
 		first, double := seen[item.text()]
 		switch {
 		case issuer.isSet() && item.text() == issuer.text():
-			r.add(item, TypeInvalid, "%q is the issuer already, by %s", item.text(), issuer.path)
+			r.add(item, TypeInvalid, "%q is already the issuer, by %s", item.text(), issuer.path)
 		case double:
 			r.add(item, TypeDuplicate, "%q is listed already as %s", item.text(), first)
 		default:
@@ -219,7 +219,7 @@ func (r *findingCollector) checkMinAllowed(autoscaling fieldValue, least map[str
 	for _, name := range floors.keys() {
 		field := floors.lookup(name)
 		if name != "cpu" && name != "memory" {
-			r.add(field, TypeNotSupported, "%q is not supported, but one of \"cpu\", \"memory\"", name)
+			r.add(field, TypeNotSupported, "%q is not supported; use one of \"cpu\", \"memory\"", name)
 		}
 		quantity, ok := field.quantity()
 		if !ok {

@@ -10,7 +10,7 @@ func checkAPIServerStart(kubernetes fieldValue, in apiServerContext) []finding {
 	r := &admission.rejected
 	reading, writing := config.lookup("requests", "maxNonMutatingInflight"), config.lookup("requests", "maxMutatingInflight")
 	if reading.isSet() && writing.isSet() && reading.integer() == 0 && writing.integer() == 0 {
-		r.add(config.lookup("requests"), TypeInvalid, "lets no request through: maxNonMutatingInflight and maxMutatingInflight are both 0, and at least one must be above")
+		r.add(config.lookup("requests"), TypeInvalid, "allows no request: maxNonMutatingInflight and maxMutatingInflight are both 0; at least one must be above 0")
 	}
 	r.checkDisabledAPIs(kubernetes, in)
 	return r.findings
@@ -30,16 +30,16 @@ func (r *findingCollector) checkDisabledAPIs(kubernetes fieldValue, in apiServer
 		case requiredAPIs[api] != "":
 			r.add(field, TypeForbidden, "%q cannot be switched off: %s", api, requiredAPIs[api])
 		case schedulerWaits && slices.Contains(schedulerAPIs[:], api):
-			r.add(field, TypeForbidden, "kube-scheduler waits for %q: no Pod would get a node", api)
+			r.add(field, TypeForbidden, "kube-scheduler waits for %q, so no Pod would get a node", api)
 		}
 	}
 }
 
 // requiredAPIs maps the APIs that control planes require to the reasons.
 var requiredAPIs = map[string]string{
-	"flowcontrol.apiserver.k8s.io/v1": "kube-apiserver does not start without it, by which it tells requests of the system from others",
-	"admissionregistration.k8s.io/v1": "kube-apiserver does not get ready without it, whose webhooks it waits for before it answers",
-	"coordination.k8s.io/v1":          "kube-controller-manager and kube-scheduler elect their leaders by it, and would do nothing",
+	"flowcontrol.apiserver.k8s.io/v1": "kube-apiserver does not start without it, because it recognizes requests of the system by it",
+	"admissionregistration.k8s.io/v1": "kube-apiserver does not become ready without it, because it waits for its webhooks",
+	"coordination.k8s.io/v1":          "kube-controller-manager and kube-scheduler elect their leaders with it and would do nothing",
 }
 
 // schedulerAPIs lists the APIs that kube-scheduler reads before it starts and Gardener does not

@@ -3,7 +3,7 @@ package schemas
 // listKeyRules come last, so that a rule with a more precise finding about a list takes precedence.
 func listKeyRules() []goRule {
 	return []goRule{
-		{Rule: Rule{ID: "any/list-keys", Kind: "*", Title: "An item of a list that is told apart by a key is given once",
+		{Rule: Rule{ID: "any/list-keys", Kind: "*", Title: "A list with keys has each key once",
 			Doc:    "The API merges such lists item by item and refuses two items with one key. In Go, because the lists are those of the definitions.",
 			Source: "x-kubernetes-list-type and x-kubernetes-list-map-keys of api/crds", Fields: []string{""}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkListKeys},
 	}

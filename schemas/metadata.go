@@ -19,8 +19,8 @@ import (
 const (
 	dnsNameMessage       = "is not a DNS name: lower case letters, digits, '-' and '.', beginning and ending with a letter or digit"
 	dnsLabelMessage      = "is not a DNS label: lower case letters, digits and '-', beginning and ending with a letter or digit, at most 63 characters"
-	qualifiedNameMessage = "is not a qualified name: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, at most 63 characters; " +
-		"before it may stand a DNS name and a slash, as in example.com/name"
+	qualifiedNameMessage = "is not a qualified name: at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, " +
+		"optionally after a DNS name and a slash, as in example.com/name"
 	labelValueMessage = "is not the value of a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, at most 63 characters"
 )
 
@@ -84,7 +84,7 @@ func checkMetadata(in ruleInput) []finding {
 		if _, banned := validation.BannedOwners[version.WithKind(owner.lookup("kind").text())]; banned {
 			add(at("ownerReferences", i, "kind"), TypeInvalid, "an object of this kind cannot own others")
 		} else if err != nil || text != "" && version.Version == "" {
-			add(at("ownerReferences", i, "apiVersion"), TypeInvalid, "%q has not the form VERSION or GROUP/VERSION", text)
+			add(at("ownerReferences", i, "apiVersion"), TypeInvalid, "%q does not have the form VERSION or GROUP/VERSION", text)
 		}
 		switch {
 		case !owner.lookup("controller").isTrue():

@@ -53,7 +53,7 @@ func kindOperations(kind string) []string {
 // annotation, ';' separates several operations.
 func OperationProblem(kind, operation string) string {
 	if _, known := KindsWithOperations()[kind]; !known {
-		return fmt.Sprintf("there are no operations on a %s, but on %s", kind, strings.Join(slices.Sorted(maps.Keys(KindsWithOperations())), ", "))
+		return fmt.Sprintf("a %s has no operations; kinds with operations are %s", kind, strings.Join(slices.Sorted(maps.Keys(KindsWithOperations())), ", "))
 	}
 	known := kindOperations(kind)
 	parts := strings.Split(operation, ";")
@@ -61,7 +61,7 @@ func OperationProblem(kind, operation string) string {
 		one = strings.TrimSpace(one)
 		switch {
 		case one == OperationConfirmDeletion && len(parts) > 1:
-			return one + " goes alone"
+			return one + " cannot be combined with other operations"
 		case slices.Contains(known, one), kind == "Shoot" && isRollout(one):
 		default:
 			rest := "there are " + strings.Join(known, ", ")
@@ -88,7 +88,7 @@ func PendingOperationMessage(live *unstructured.Unstructured) string {
 	if namespace := live.GetNamespace(); namespace != "" {
 		name = namespace + "/" + name
 	}
-	return fmt.Sprintf("the operation %q of %s %s was not taken up yet, and blocks others until a controller that does it has", waiting, live.GetKind(), name)
+	return fmt.Sprintf("the operation %q of %s %s has not started yet and blocks others until its controller starts it", waiting, live.GetKind(), name)
 }
 
 // WithdrawCommand returns the command that withdraws the operation of an object.
@@ -102,7 +102,7 @@ func WithdrawCommand(live *unstructured.Unstructured) string {
 
 // WithdrawAdvice is the advice for people who may use another cluster, such as in an Event or a
 // chat. A command without a cluster goes to their current one.
-const WithdrawAdvice = "to withdraw it, take its annotation " + annotationOperation + " away"
+const WithdrawAdvice = "to withdraw it, remove its annotation " + annotationOperation
 
 // Obstacle is a reason why an operation is not possible.
 type Obstacle struct {

@@ -25,7 +25,7 @@ func TestPendingOperationMessage(t *testing.T) {
 				return
 			}
 			live.SetAnnotations(map[string]string{annotationOperation: test.operation})
-			assert.Contains(t, PendingOperationMessage(live), test.object+" was not taken up yet")
+			assert.Contains(t, PendingOperationMessage(live), test.object+" has not started yet")
 			assert.Contains(t, WithdrawCommand(live), test.command)
 		})
 	}

@@ -15,7 +15,7 @@ func checkSameAdmissionChart(in ruleInput) []finding {
 	admission := fieldValue{value: in.object}.lookup("spec", "deployment", "admission")
 	ref := func(cluster string) fieldValue { return admission.lookup(cluster, "helm", "ociRepository", "ref") }
 	if runtime, virtual := ref("runtimeCluster"), ref("virtualCluster"); virtual.text() != "" && runtime.text() == virtual.text() {
-		r.add(virtual, TypeDuplicate, "%q is the chart for the runtime cluster (%s), too: each cluster has one of its own", virtual.text(), runtime.path)
+		r.add(virtual, TypeDuplicate, "%q is also the chart for the runtime cluster (%s); each cluster has its own", virtual.text(), runtime.path)
 	}
 	return r.findings
 }
@@ -28,7 +28,7 @@ func reconcileTimeoutsCheck(at string) func(ruleInput) []finding {
 		r := &findingCollector{}
 		for _, field := range fieldsAtPath(fieldValue{value: in.object}, at+"[].reconcileTimeout") {
 			if duration, ok := field.duration(); ok && duration < minReconcileTimeout {
-				r.add(field, TypeInvalid, "%s is hardly meant: no extension is ready so soon, and what waits for it fails", field.text())
+				r.add(field, TypeInvalid, "%s is probably a mistake: no extension is ready so soon, so every wait for it fails", field.text())
 			}
 		}
 		return r.findings
@@ -68,7 +68,7 @@ func mixedChartsCheck(at []string) func(ruleInput) []finding {
 			one, err := semver.NewVersion(chartTag(first))
 			other, errOther := semver.NewVersion(chartTag(ref))
 			if err == nil && errOther == nil && !one.Equal(other) {
-				r.add(ref, TypeInvalid, "%s is another version than %s of %s: charts of one extension are released together", other, one, first.path)
+				r.add(ref, TypeInvalid, "%s is not the version %s of %s: charts of one extension are released together", other, one, first.path)
 			}
 		}
 		return r.findings
@@ -95,10 +95,10 @@ func chartVersionsCheck(at []string) func(ruleInput) []finding {
 			digest := fieldValue{value: in.object}.lookup(strings.Split(path, ".")...).lookup("digest")
 			if _, behind, has := strings.Cut(ref.text(), "@"); has {
 				if !sha256Digest.MatchString(behind) {
-					r.add(ref, TypeInvalid, "%q ends in no digest: one is sha256: and 64 hexadecimal digits", ref.text())
+					r.add(ref, TypeInvalid, "%q does not end in a digest, which is sha256: and 64 hexadecimal digits", ref.text())
 				}
 			} else if strings.HasPrefix(digest.text(), "sha256:") && !sha256Digest.MatchString(digest.text()) {
-				r.add(digest, TypeInvalid, "%q is no digest: one is sha256: and 64 hexadecimal digits", digest.text())
+				r.add(digest, TypeInvalid, "%q is not a digest, which is sha256: and 64 hexadecimal digits", digest.text())
 			}
 			r.checkMovingTag(ref)
 			name := ref.text()[strings.LastIndexByte(ref.text(), '/')+1:]

@@ -64,7 +64,7 @@ func checkMisnamedCredentials(in ruleInput) []finding {
 		for _, field := range []string{"data", "stringData"} {
 			for _, key := range object.lookup(field).keys() {
 				if meant := suggestKey(key, known); meant != "" {
-					r.add(object.lookup(field).entry(key), TypeNotSupported, "nobody reads a key of this name; did you mean %q?", meant)
+					r.add(object.lookup(field).entry(key), TypeNotSupported, "the extension does not read a key of this name; did you mean %q?", meant)
 				}
 			}
 		}

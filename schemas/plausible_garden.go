@@ -69,16 +69,16 @@ func checkDashboardAddresses(in ruleInput) []finding {
 	r := &findingCollector{}
 	dashboard := gardenComponent(in.object, "gardenerDashboard")
 	if url := dashboard.lookup("gitHub", "apiURL"); url.text() != "" && !strings.HasPrefix(strings.ToLower(url.text()), "https://") && !strings.HasPrefix(strings.ToLower(url.text()), "http://") {
-		r.add(url, TypeInvalid, "%q is no URL, such as https://api.github.com", url.text())
+		r.add(url, TypeInvalid, "%q is not a URL, such as https://api.github.com", url.text())
 	}
 	for _, scope := range dashboard.lookup("oidcConfig", "additionalScopes").items() {
 		if strings.ContainsAny(scope.text(), ", ") {
-			r.add(scope, TypeInvalid, "%q is one scope: write an item for each", scope.text())
+			r.add(scope, TypeInvalid, "%q is one scope; write an item for each", scope.text())
 		}
 	}
 	for _, host := range dashboard.lookup("terminal", "allowedHosts").items() {
 		if strings.Contains(host.text(), "/") {
-			r.add(host, TypeInvalid, "%q is no name of a host, such as *.seed.example.com: write it without a scheme and a path", host.text())
+			r.add(host, TypeInvalid, "%q is not the name of a host, such as *.seed.example.com; write it without a scheme and a path", host.text())
 		}
 	}
 	return r.findings
@@ -91,7 +91,7 @@ func checkAdminKubeconfigExpiration(in ruleInput) []finding {
 	r, server := &findingCollector{}, gardenComponent(in.object, "gardenerAPIServer")
 	if most := server.lookup("shootAdminKubeconfigMaxExpiration"); most.isSet() {
 		if duration, ok := most.duration(); ok && duration > longAdminExpiration {
-			r.add(most, TypeInvalid, "%s: nobody can take back a kubeconfig with all rights on a Shoot before it ends; the default is 24h", most.text())
+			r.add(most, TypeInvalid, "%s: a kubeconfig with all rights on a Shoot cannot be revoked before it expires; the default is 24h", most.text())
 		}
 	}
 	return r.findings
@@ -114,7 +114,7 @@ func checkServerCertificateNames(in ruleInput) []finding {
 		if name != "" && len(domains) > 0 && !slices.ContainsFunc(domains, func(domain string) bool {
 			return name == domain || strings.HasSuffix(name, "."+domain) || pattern.text() != name && strings.HasSuffix(domain, "."+name)
 		}) {
-			r.add(pattern, TypeInvalid, "%q is below no domain of the virtual garden (spec.virtualCluster.dns.domains: %s), so that nobody asks for it", pattern.text(), strings.Join(domains, ", "))
+			r.add(pattern, TypeInvalid, "%q is below no domain of the virtual garden (spec.virtualCluster.dns.domains: %s), so no client asks for it", pattern.text(), strings.Join(domains, ", "))
 		}
 	}
 	return r.findings
@@ -130,7 +130,7 @@ func checkRemovedZones(in ruleInput) []finding {
 	now := zones(in.object)
 	for _, zone := range zones(in.old).texts() {
 		if !slices.Contains(now.texts(), zone) {
-			r.add(now, TypeInvalid, "the zone %q is taken away, and volumes that are there keep their pods in it: move these first", zone)
+			r.add(now, TypeInvalid, "the zone %q is removed, but its volumes keep their pods in it; move them first", zone)
 		}
 	}
 	return r.findings

@@ -37,7 +37,7 @@ func checkGardenletPlausibility(config fieldValue) []finding {
 			seen[threshold.lookup("type").text()] = threshold
 			if name := threshold.lookup("type"); name.text() != "" && !slices.Contains(conditionTypes, name.text()) {
 				if hint := suggest.ClosestWithin(name.text(), conditionTypes, 3); hint != "" {
-					r.add(name, TypeNotSupported, "no such condition is checked; did you mean %q?", hint)
+					r.add(name, TypeNotSupported, "the gardenlet checks no such condition; did you mean %q?", hint)
 				}
 			}
 		}
@@ -51,10 +51,10 @@ func checkGardenletPlausibility(config fieldValue) []finding {
 				least = 5 * time.Second
 			}
 			if duration, ok := field.duration(); ok && slices.Contains(gardenletDurationFields, name) && duration > 0 && duration < least {
-				r.add(field, TypeInvalid, "%s is hardly meant: it is less than %s", field.text(), least)
+				r.add(field, TypeInvalid, "%s is probably a mistake: it is less than %s", field.text(), least)
 			}
 			if name == "eventsThreshold" && field.isSet() && field.integer() < minCompactionEvents {
-				r.add(field, TypeInvalid, "%v is hardly meant: etcd is compacted each %v changes; the default is 1000000", field.value, field.value)
+				r.add(field, TypeInvalid, "%v is probably a mistake: etcd is compacted every %v changes; the default is 1000000", field.value, field.value)
 			}
 			walk(field)
 		}
@@ -62,19 +62,19 @@ func checkGardenletPlausibility(config fieldValue) []finding {
 	walk(config)
 	if capacity := config.lookup("resources", "capacity", "shoots"); capacity.isSet() {
 		if most, ok := capacity.quantity(); ok && most.IsZero() {
-			r.add(capacity, TypeInvalid, "no Shoot gets a place on the seed then; leave it out for any number, or set spec.settings.scheduling.visible to false")
+			r.add(capacity, TypeInvalid, "the seed accepts no Shoot; leave it out for any number, or set spec.settings.scheduling.visible to false")
 		}
 	}
 	secret, bootstrap := config.lookup("gardenClientConnection", "kubeconfigSecret"), config.lookup("gardenClientConnection", "bootstrapKubeconfig")
 	if secret.lookup("name").text() != "" && isEqual(secret.value, bootstrap.value) {
-		r.add(bootstrap, TypeDuplicate, "is the Secret of kubeconfigSecret, too: the gardenlet deletes it once it has written its own kubeconfig there")
+		r.add(bootstrap, TypeDuplicate, "is also the Secret of kubeconfigSecret; the gardenlet deletes it after it has written its own kubeconfig there")
 	}
 	if address := config.lookup("gardenClientConnection", "gardenClusterAddress"); strings.HasPrefix(address.text(), "http://") {
-		r.add(address, TypeInvalid, "%q has no TLS: credentials would be read on the way; write https", address.text())
+		r.add(address, TypeInvalid, "%q has no TLS, so credentials would be readable on the network; write https", address.text())
 	}
 	if life := config.lookup("gardenClientConnection", "kubeconfigValidity", "validity"); life.isSet() {
 		if duration, ok := life.duration(); ok && duration < time.Hour {
-			r.add(life, TypeInvalid, "%s is hardly meant: a gardenlet that is away for so long does not get in again; the default is that of the cluster", life.text())
+			r.add(life, TypeInvalid, "%s is probably a mistake: a gardenlet that is offline for that long loses its access; the default comes from the cluster", life.text())
 		}
 	}
 	return r.findings

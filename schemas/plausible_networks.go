@@ -108,7 +108,7 @@ func checkPodRangeSize(in ruleInput) []finding {
 		nodes += max(0, worker.lookup("maximum").integer())
 	}
 	if ranges := 1 << bits; nodes > ranges {
-		r.add(spec.lookup("networking", "pods"), TypeInvalid, "%s has ranges for %d nodes (each a /%d, spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize), and the pools may have %d", pods, ranges, mask, nodes)
+		r.add(spec.lookup("networking", "pods"), TypeInvalid, "%s has ranges for %d nodes (each a /%d, spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize), but the pools may have %d", pods, ranges, mask, nodes)
 	}
 	return r.findings
 }
@@ -130,7 +130,7 @@ func checkRuntimeFamilies(in ruleInput) []finding {
 				family = "IPv6"
 			}
 			if !slices.Contains(families, family) {
-				r.add(field, TypeInvalid, "%s is a range of %s, and spec.runtimeCluster.networking.ipFamilies has %s only", prefix, family, strings.Join(families, ", "))
+				r.add(field, TypeInvalid, "%s is a range of %s, but spec.runtimeCluster.networking.ipFamilies has only %s", prefix, family, strings.Join(families, ", "))
 			}
 		}
 	}

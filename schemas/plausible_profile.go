@@ -22,7 +22,7 @@ func checkUnavailableTypes(in ruleInput) []finding {
 		}
 		for _, item := range fieldsAtPath(spec, "regions[].zones[]."+of[1]+"[]") {
 			if name := item.text(); name != "" && !slices.Contains(known, name) {
-				r.add(item, TypeNotSupported, "%q is none of spec.%s%s", name, of[0], suggestionHint(name, known))
+				r.add(item, TypeNotSupported, "%q is not in spec.%s%s", name, of[0], suggestionHint(name, known))
 			}
 		}
 	}
@@ -111,17 +111,17 @@ func checkImageRegions(in ruleInput) []finding {
 		seen := map[string]fieldValue{}
 		for _, region := range version.lookup("regions").items() {
 			if name := region.lookup("name"); name.text() != "" && len(known) > 0 && !slices.Contains(known, name.text()) {
-				r.add(name, TypeInvalid, "%q is none of spec.regions%s", name.text(), suggestionHint(name.text(), known))
+				r.add(name, TypeInvalid, "%q is not in spec.regions%s", name.text(), suggestionHint(name.text(), known))
 			}
 			ami := region.lookup("ami")
 			if ami.text() == "" {
 				continue
 			}
 			if !amiPattern.MatchString(ami.text()) {
-				r.add(ami, TypeInvalid, "%q is no ID of an image, such as ami-0123456789abcdef0", ami.text())
+				r.add(ami, TypeInvalid, "%q is not the ID of an image, such as ami-0123456789abcdef0", ami.text())
 			}
 			if other, has := seen[ami.text()]; has {
-				r.add(ami, TypeDuplicate, "%s is the same image: one is for one region and architecture", other.path)
+				r.add(ami, TypeDuplicate, "%s is the same image; an image is for one region and architecture", other.path)
 			}
 			seen[ami.text()] = ami
 		}
@@ -146,7 +146,7 @@ func checkMachineAmounts(in ruleInput) []finding {
 			r.add(typ.lookup("memory"), TypeInvalid, "no machine has %v of memory", typ.lookup("memory").value)
 		}
 		if memory := typ.lookup("memory").text(); strings.HasSuffix(memory, "G") && binary {
-			r.add(typ.lookup("memory"), TypeInvalid, "%s is less than %si, in which other machine types of the profile are: nodes have more than the autoscaler reckons with", memory, memory)
+			r.add(typ.lookup("memory"), TypeInvalid, "%s is less than %si, the unit of other machine types of the profile: nodes have more than the autoscaler expects", memory, memory)
 		}
 		if cores, ok := typ.lookup("cpu").quantity(); ok && cores.Sign() > 0 && (cores.MilliValue() < minMachineMillicores || cores.CmpInt64(maxMachineCores) > 0) {
 			r.add(typ.lookup("cpu"), TypeInvalid, "no machine has %v cores", typ.lookup("cpu").value)
@@ -167,7 +167,7 @@ func checkSupportedVersions(in ruleInput) []finding {
 	if len(items) > 0 && !slices.ContainsFunc(items, func(v fieldValue) bool {
 		return v.lookup("lifecycle").isSet() || slices.Contains([]string{"", "supported"}, v.lookup("classification").text())
 	}) {
-		r.add(versions, TypeInvalid, "no version has the classification supported, so that a Shoot has to name its version in full and is never updated")
+		r.add(versions, TypeInvalid, "no version has the classification supported, so a Shoot must name its full version and is never updated")
 	}
 	return r.findings
 }
@@ -187,7 +187,7 @@ func checkEarlierExpiration(in ruleInput) []finding {
 			was, errWas := time.Parse(time.RFC3339, former[path+number])
 			now, errNow := time.Parse(time.RFC3339, field.text())
 			if errWas == nil && errNow == nil && now.Before(was) {
-				r.add(field, TypeInvalid, "version %s expires earlier than before the change (%s), so that Shoots have less time to be updated", number, former[path+number])
+				r.add(field, TypeInvalid, "version %s expires earlier than before the change (%s), so Shoots have less time for their update", number, former[path+number])
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func checkInfrastructureFit(in ruleInput) []finding {
 		}
 	}
 	if vpc := networks.lookup("vpc"); vpc.lookup("id").text() != "" && vpc.lookup("cidr").text() != "" {
-		r.add(vpc.lookup("cidr"), TypeForbidden, "a network that is there (id) has its range: set one of id and cidr")
+		r.add(vpc.lookup("cidr"), TypeForbidden, "an existing network (id) already has its range; set id or cidr, not both")
 	}
 	for _, id := range slices.Concat([]fieldValue{networks.lookup("vpc", "id")}, fieldsAtPath(networks, "zones[].elasticIPAllocationID")) {
 		form := "vpc-"
@@ -59,7 +59,7 @@ func checkInfrastructureFit(in ruleInput) []finding {
 			form = "eipalloc-"
 		}
 		if id.text() != "" && strings.HasPrefix(config.lookup("apiVersion").text(), "aws.") && !strings.HasPrefix(id.text(), form) {
-			r.add(id, TypeInvalid, "%q is no ID of AWS for this, which begins with %s", id.text(), form)
+			r.add(id, TypeInvalid, "%q is not such an ID of AWS, which begins with %s", id.text(), form)
 		}
 	}
 	nat := networks.lookup("cloudNAT")
@@ -80,7 +80,7 @@ func checkInfrastructureFit(in ruleInput) []finding {
 		}
 		config := worker.lookup("providerConfig")
 		if profile := config.lookup("iamInstanceProfile"); profile.lookup("name").text() != "" && profile.lookup("arn").text() != "" {
-			r.add(profile, TypeForbidden, "set one of name and arn, which say the same")
+			r.add(profile, TypeForbidden, "set name or arn, not both: they have the same meaning")
 		}
 		for _, volume := range config.lookup("dataVolumes").items() {
 			if name := volume.lookup("name"); name.text() != "" && !slices.Contains(volumes, name.text()) {
@@ -91,14 +91,14 @@ func checkInfrastructureFit(in ruleInput) []finding {
 			continue
 		}
 		if typ := worker.lookup("volume", "type"); slices.Contains(iopsVolumeTypes, typ.text()) && !config.lookup("volume", "iops").isSet() {
-			r.add(typ, TypeInvalid, "a volume of the type %s is made with a rate: set providerConfig.volume.iops", typ.text())
+			r.add(typ, TypeInvalid, "a volume of the type %s needs a rate; set providerConfig.volume.iops", typ.text())
 		}
 		for _, volume := range worker.lookup("dataVolumes").items() {
 			rated := slices.ContainsFunc(config.lookup("dataVolumes").items(), func(c fieldValue) bool {
 				return c.lookup("name").text() == volume.lookup("name").text() && c.lookup("iops").isSet()
 			})
 			if typ := volume.lookup("type"); slices.Contains(iopsVolumeTypes, typ.text()) && !rated {
-				r.add(typ, TypeInvalid, "a volume of the type %s is made with a rate: set iops for it in providerConfig.dataVolumes", typ.text())
+				r.add(typ, TypeInvalid, "a volume of the type %s needs a rate; set iops for it in providerConfig.dataVolumes", typ.text())
 			}
 		}
 	}
@@ -115,7 +115,7 @@ func checkInfrastructureUpdate(in ruleInput) []finding {
 	now, old := fieldValue{value: in.object}.lookup("spec", "provider"), fieldValue{value: in.old}.lookup("spec", "provider")
 	stays := func(field, former fieldValue) {
 		if former.text() != "" && field.text() != former.text() {
-			r.add(field, TypeForbidden, "was %q: the extension refuses the change, since networks and zones stay as they were made", former.text())
+			r.add(field, TypeForbidden, "was %q; the extension rejects the change, because networks and zones cannot change", former.text())
 		}
 	}
 	stays(now.lookup("controlPlaneConfig", "zone"), old.lookup("controlPlaneConfig", "zone"))
@@ -141,7 +141,7 @@ func checkInfrastructureUpdate(in ruleInput) []finding {
 		wide, errWide := netip.ParsePrefix(field.text())
 		narrow, errNarrow := netip.ParsePrefix(was.text())
 		if errWide == nil && errNarrow == nil && (wide.Bits() > narrow.Bits() || !wide.Contains(narrow.Addr())) {
-			r.add(field, TypeForbidden, "was %s, and has to have all of it: nodes have addresses there", narrow)
+			r.add(field, TypeForbidden, "was %s and must still contain all of it, because nodes have addresses there", narrow)
 		}
 	}
 	return r.findings
@@ -159,15 +159,15 @@ func checkWorkloadIdentityTarget(in ruleInput) []finding {
 		return nil
 	}
 	if project := config.lookup("projectID"); project.text() != "" && !gcpProjectPattern.MatchString(project.text()) {
-		r.add(project, TypeInvalid, "%q is no ID of a project: 6 to 30 small letters, digits and hyphens", project.text())
+		r.add(project, TypeInvalid, "%q is not the ID of a project: 6 to 30 lower case letters, digits and hyphens", project.text())
 	}
 	credentials := config.lookup("credentialsConfig")
 	if typ := credentials.lookup("type"); typ.isSet() && typ.text() != "external_account" {
-		r.add(typ, TypeNotSupported, "%q has no identity of a workload: the type is external_account", typ.text())
+		r.add(typ, TypeNotSupported, "%q is not the type of a workload identity; use external_account", typ.text())
 	}
 	for _, name := range []string{"token_url", "service_account_impersonation_url"} {
 		if url := credentials.lookup(name); url.text() != "" && !strings.HasPrefix(url.text(), "https://") {
-			r.add(url, TypeInvalid, "%q is no URL with https, which tokens are sent to", url.text())
+			r.add(url, TypeInvalid, "%q is not a URL with https; the extension sends tokens to it", url.text())
 		}
 	}
 	if source := credentials.lookup("credential_source"); source.isSet() {

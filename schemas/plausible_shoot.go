@@ -29,21 +29,21 @@ func checkKubeletPlausibility(in ruleInput) []finding {
 	root := fieldValue{value: in.object}
 	for _, kubelet := range append(fieldsAtPath(root, "spec.provider.workers[].kubernetes.kubelet"), root.lookup("spec", "kubernetes", "kubelet")) {
 		if most := kubelet.lookup("podPidsLimit"); most.integer() > maxProcesses {
-			r.add(most, TypeInvalid, "%v is more processes than a kernel has, which are %d", most.value, maxProcesses)
+			r.add(most, TypeInvalid, "%v processes are more than a kernel allows, which is %d", most.value, maxProcesses)
 		}
 		if grace := kubelet.lookup("evictionMaxPodGracePeriod"); grace.integer() > longGracePeriodSeconds {
-			r.add(grace, TypeInvalid, "%v are seconds: pods would keep a node that has no room left for more than an hour", grace.value)
+			r.add(grace, TypeInvalid, "%v is in seconds: pods would stay on a full node for more than an hour", grace.value)
 		}
 		if log, ok := kubelet.lookup("containerLogMaxSize").quantity(); ok && log.CmpInt64(largeLogBytes) > 0 {
 			r.add(kubelet.lookup("containerLogMaxSize"), TypeInvalid, "%v is for one file of one container: the logs would fill the disk of the node", kubelet.lookup("containerLogMaxSize").value)
 		}
 		if rate, burst := kubelet.lookup("registryPullQPS"), kubelet.lookup("registryBurst"); burst.isSet() && burst.integer() < rate.integer() {
-			r.add(burst, TypeInvalid, "%v is below %v of registryPullQPS, which is never reached then", burst.value, rate.value)
+			r.add(burst, TypeInvalid, "%v is below %v of registryPullQPS, which is then never reached", burst.value, rate.value)
 		}
 	}
 	if tolerance := root.lookup("spec", "kubernetes", "kubeControllerManager", "horizontalPodAutoscaler", "tolerance"); tolerance.isSet() {
 		if share, ok := tolerance.number(); ok && share >= 1 {
-			r.add(tolerance, TypeInvalid, "%v is a share: nothing is scaled until it is off by %v times what is wanted; the default is 0.1", tolerance.value, tolerance.value)
+			r.add(tolerance, TypeInvalid, "%v is a ratio: nothing is scaled until the use differs by %v times the target; the default is 0.1", tolerance.value, tolerance.value)
 		}
 	}
 	return r.findings
@@ -68,16 +68,16 @@ func checkNodePlausibility(in ruleInput) []finding {
 	for _, worker := range fieldsAtPath(fieldValue{value: in.object}, "spec.provider.workers[]") {
 		for _, name := range worker.lookup("labels").keys() {
 			if slices.Contains(managedNodeLabels, name) {
-				r.add(worker.lookup("labels").entry(name), TypeForbidden, "Kubernetes, the cloud or Gardener set this label of a node: with another value pods and volumes get to the wrong nodes")
+				r.add(worker.lookup("labels").entry(name), TypeForbidden, "Kubernetes, the cloud or Gardener set this label of a node: another value puts pods and volumes on the wrong nodes")
 			}
 		}
 		for _, name := range worker.lookup("sysctls").keys() {
 			value := worker.lookup("sysctls").entry(name)
 			switch {
 			case slices.Contains(trafficKernelParameters, name) && value.text() == "0":
-				r.add(value, TypeInvalid, "0 takes the traffic from all pods of the node")
+				r.add(value, TypeInvalid, "0 stops the traffic of all pods of the node")
 			case slices.Contains(kernelParameters, name) && value.text() != "" && !kernelParameterPattern.MatchString(value.text()):
-				r.add(value, TypeInvalid, "%q is no whole number, as the kernel has it", value.text())
+				r.add(value, TypeInvalid, "%q is not a whole number, which the kernel expects", value.text())
 			}
 		}
 	}
@@ -93,9 +93,9 @@ func checkProxyAndNetwork(in ruleInput) []finding {
 	switch {
 	case network.lookup("type").text() != "calico":
 	case off && !ebpf.isTrue():
-		r.add(enabled, TypeInvalid, "nothing takes the place of kube-proxy, so that Services have no traffic: set spec.networking.providerConfig.ebpfDataplane.enabled, or leave kube-proxy on")
+		r.add(enabled, TypeInvalid, "nothing replaces kube-proxy, so Services have no traffic; set spec.networking.providerConfig.ebpfDataplane.enabled, or leave kube-proxy on")
 	case ebpf.isTrue() && !off:
-		r.add(ebpf, TypeInvalid, "takes the place of kube-proxy, which is on: set spec.kubernetes.kubeProxy.enabled to false")
+		r.add(ebpf, TypeInvalid, "replaces kube-proxy, which is on; set spec.kubernetes.kubeProxy.enabled to false")
 	}
 	return r.findings
 }
@@ -114,7 +114,7 @@ func checkRenamedPools(in ruleInput) []finding {
 		}
 		for _, gone := range former {
 			if !named(now, gone.lookup("name").text()) && isEqual(pool.lookup("machine").value, gone.lookup("machine").value) && isEqual(pool.lookup("zones").value, gone.lookup("zones").value) {
-				r.add(pool.lookup("name"), TypeInvalid, "if this is the pool %q under another name: no pool is renamed, so that all its nodes are drained and deleted", gone.lookup("name").text())
+				r.add(pool.lookup("name"), TypeInvalid, "a pool cannot be renamed: if this is the pool %q under another name, all its nodes are drained and deleted", gone.lookup("name").text())
 				break
 			}
 		}
@@ -132,7 +132,7 @@ func lostIssuersCheck(at string) func(ruleInput) []finding {
 		former, now := config(in.old).lookup("issuer"), config(in.object)
 		if former.text() != "" && former.text() != now.lookup("issuer").text() && !slices.Contains(now.lookup("acceptedIssuers").texts(), former.text()) {
 			field := now.lookup("issuer")
-			r.add(field, TypeInvalid, "tokens of the former issuer %q are valid no longer, until each is made anew: add it to acceptedIssuers", former.text())
+			r.add(field, TypeInvalid, "tokens of the previous issuer %q become invalid until they are renewed; add it to acceptedIssuers", former.text())
 		}
 		return r.findings
 	}
@@ -145,7 +145,7 @@ func checkOpenProjects(in ruleInput) []finding {
 	r := &findingCollector{}
 	for _, member := range fieldsAtPath(fieldValue{value: in.object}, "spec.members[]") {
 		if name := member.lookup("name"); slices.Contains(allUserGroups, name.text()) {
-			r.add(name, TypeInvalid, "the group %q is everybody: each user gets the roles of the member", name.text())
+			r.add(name, TypeInvalid, "the group %q contains everybody, so each user gets the roles of the member", name.text())
 		} else if words := requests.CheckSubject(name.text()); words != "" {
 			r.add(name, TypeNotSupported, "%s", words)
 		}
@@ -158,7 +158,7 @@ func anonymousAccessCheck(at string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
 		r := &findingCollector{}
 		if field := (fieldValue{value: in.object}).lookup(strings.Split(at, ".")...).lookup("enableAnonymousAuthentication"); field.isTrue() {
-			r.add(field, TypeInvalid, "requests without credentials are answered for all paths; leave it out, and name those that are meant in structuredAuthentication (anonymous.conditions)")
+			r.add(field, TypeInvalid, "anonymous requests are allowed to all paths; leave it out, and list the intended paths in structuredAuthentication (anonymous.conditions)")
 		}
 		return r.findings
 	}
@@ -178,7 +178,7 @@ func protectionLossCheck(at string) func(ruleInput) []finding {
 		now, old := server(in.object), server(in.old)
 		const policy = "auditPolicy"
 		if was := old.lookup("auditConfig", policy, "configMapRef", "name"); was.text() != "" && !now.lookup("auditConfig", policy, "configMapRef", "name").isSet() {
-			r.add(now.lookup("auditConfig"), TypeInvalid, "the audit policy %q is taken away: requests are recorded by the default policy only", was.text())
+			r.add(now.lookup("auditConfig"), TypeInvalid, "the audit policy %q is removed, so only the default policy records requests", was.text())
 		}
 		plugin := func(server fieldValue) fieldValue {
 			for _, plugin := range server.lookup("admissionPlugins").items() {
@@ -194,7 +194,7 @@ func protectionLossCheck(at string) func(ruleInput) []finding {
 			if is.path == "" || !plugin(now).isSet() {
 				is = now.lookup("admissionPlugins")
 			}
-			r.add(is, TypeInvalid, "PodSecurity refuses less: it enforced the level %q, and now %q", was.text(), cmp.Or(is.text(), "privileged"))
+			r.add(is, TypeInvalid, "PodSecurity rejects less: it enforced the level %q and now enforces %q", was.text(), cmp.Or(is.text(), "privileged"))
 		}
 		return r.findings
 	}
@@ -281,7 +281,7 @@ func checkShootNames(in ruleInput) []finding {
 		for _, condition := range worker.lookup("machineControllerManager", "nodeConditions").items() {
 			near(condition, condition.text(), nodeConditions)
 			if condition.text() == "Ready" {
-				r.add(condition, TypeInvalid, "a machine is replaced while a condition of the list is true, and Ready is true of each healthy node: leave it out")
+				r.add(condition, TypeInvalid, "a machine is replaced while a condition of the list is true, but Ready is true for each healthy node; leave it out")
 			}
 		}
 		for _, name := range worker.lookup("sysctls").keys() {
@@ -298,7 +298,7 @@ func checkEveryMinuteSchedules(in ruleInput) []finding {
 	for _, schedule := range fieldsAtPath(fieldValue{value: in.object}, "spec.hibernation.schedules[]") {
 		for _, name := range []string{"start", "end"} {
 			if field := schedule.lookup(name); CronProblem(field.text()) == "" && strings.HasPrefix(field.text(), "* ") {
-				r.add(field, TypeInvalid, "%q comes each minute, since its first field is *; write the minute, such as 0", field.text())
+				r.add(field, TypeInvalid, "%q runs every minute, because its first field is *; write the minute, such as 0", field.text())
 			}
 		}
 	}

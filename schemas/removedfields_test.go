@@ -49,7 +49,7 @@ func TestRemovedFields(t *testing.T) {
 				}
 			}
 			require.Len(t, found, 1, "%v", formatViolations(violations))
-			assert.Contains(t, found[0], "does not exist any more; ")
+			assert.Contains(t, found[0], "no longer exists; ")
 			assert.Contains(t, found[0], test.words)
 		})
 	}

@@ -184,7 +184,7 @@ func typeProblem(typ ast.Expr) string {
 		if err == nil && slices.Contains(violationTypes[:], ViolationType(text)) {
 			return ""
 		}
-		return fmt.Sprintf("%s is no type of an error; write one of %s%s", typ.Value, quotedList(typeNames()), suggestionHint(text, typeNames()))
+		return fmt.Sprintf("%s is not a type of an error; write one of %s%s", typ.Value, quotedList(typeNames()), suggestionHint(text, typeNames()))
 	case *ast.SelectorExpr:
 		return ""
 	}

@@ -19,8 +19,8 @@ func TestFaultyRules(t *testing.T) {
 		"no source":                {"\tviolations: []\n}\n", "schemas/rules/shoot/new.cue:5:1: rule shoot/bad: field not found: source"},
 		"unknown field":            {"\tsource: \"c\"\n\tviolations: []\n\tauthor: \"d\"\n}\n", "schemas/rules/shoot/new.cue:10:2: rule shoot/bad: "},
 		"wrong type":               {"\tsource: \"c\"\n\tviolations: [{path: \"spec\", type: \"Wrong\", message: \"b\"}]\n}\n", "schemas/rules/shoot/new.cue:9:36: rule shoot/bad: "},
-		"wrong type, not violated": {"\tsource: \"c\"\n\tviolations: [if object.spec.region == \"nowhere\" {path: \"spec\", type: \"Invlaid\", message: \"b\"}]\n}\n", `schemas/rules/shoot/new.cue:9:71: rule shoot/bad: "Invlaid" is no type of an error; write one of "Required", "Invalid"`},
-		"wrong type of a fault":    {"\tsource: \"c\"\n\tviolations: [for fault in [if object.spec.region == \"nowhere\" {at: \"spec\", type: \"NotFound\", message: \"b\"}] {path: fault.at, type: fault.type, message: fault.message}]\n}\n", `schemas/rules/shoot/new.cue:9:83: rule shoot/bad: "NotFound" is no type of an error`},
+		"wrong type, not violated": {"\tsource: \"c\"\n\tviolations: [if object.spec.region == \"nowhere\" {path: \"spec\", type: \"Invlaid\", message: \"b\"}]\n}\n", `schemas/rules/shoot/new.cue:9:71: rule shoot/bad: "Invlaid" is not a type of an error; write one of "Required", "Invalid"`},
+		"wrong type of a fault":    {"\tsource: \"c\"\n\tviolations: [for fault in [if object.spec.region == \"nowhere\" {at: \"spec\", type: \"NotFound\", message: \"b\"}] {path: fault.at, type: fault.type, message: fault.message}]\n}\n", `schemas/rules/shoot/new.cue:9:83: rule shoot/bad: "NotFound" is not a type of an error`},
 		"type that cannot be told": {"\tsource: \"c\"\n\tviolations: [if object.spec.region == \"nowhere\" {path: \"spec\", type: \"Inv\" + \"alid\", message: \"b\"}]\n}\n", "schemas/rules/shoot/new.cue:9:71: rule shoot/bad: a type must be written as text"},
 	}
 	for name, test := range tests {

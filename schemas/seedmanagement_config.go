@@ -112,7 +112,7 @@ func (r *findingCollector) checkGardenletConfig(config fieldValue) {
 
 func (r *findingCollector) checkExternalIP(parent fieldValue) {
 	if ip := parent.lookup("sni", "ingress", "serviceExternalIP"); ip.isSet() && net.ParseIP(ip.text()) == nil {
-		r.add(ip, TypeInvalid, "%q is no IP address such as 192.0.2.1 or 2001:db8::1", ip.text())
+		r.add(ip, TypeInvalid, "%q is not an IP address such as 192.0.2.1 or 2001:db8::1", ip.text())
 	}
 }
 

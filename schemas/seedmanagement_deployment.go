@@ -30,7 +30,7 @@ func (r *findingCollector) checkGardenletDeployment(deployment fieldValue) {
 func checkGardenletDeploymentPlausibility(in ruleInput, at []string) []finding {
 	r, deployment := &findingCollector{}, fieldValue{value: in.object}.lookup(at...).lookup("deployment")
 	if replicas := deployment.lookup("replicaCount"); replicas.isSet() && replicas.integer() == 0 {
-		r.add(replicas, TypeInvalid, "no gardenlet runs then, so that nobody looks after the seed and its Shoots")
+		r.add(replicas, TypeInvalid, "no gardenlet runs, so nothing reconciles the seed and its Shoots")
 	}
 	image := deployment.lookup("image")
 	for _, tag := range []fieldValue{image.lookup("tag"), image.lookup("ref"), deployment.lookup("helm", "ociRepository", "tag"), deployment.lookup("helm", "ociRepository", "ref")} {
@@ -43,7 +43,7 @@ func checkGardenletDeploymentPlausibility(in ruleInput, at []string) []finding {
 func (r *findingCollector) checkMovingTag(field fieldValue) {
 	name := field.text()[strings.LastIndexByte(field.text(), ':')+1:]
 	if slices.Contains([]string{"latest", "main", "master"}, name) && !strings.Contains(field.text(), "@") {
-		r.add(field, TypeInvalid, "%q is another one tomorrow, without a change in Git; write the version or a digest", name)
+		r.add(field, TypeInvalid, "%q can change without a change in Git; write the version or a digest", name)
 	}
 }
 
@@ -90,7 +90,7 @@ func checkManagedSeedSetSelector(in ruleInput) []finding {
 	r, spec := &findingCollector{}, fieldValue{value: in.object}.lookup("spec")
 	at := spec.lookup("selector")
 	if in.old != nil && !reflect.DeepEqual(removeEmptyValues(at.value), removeEmptyValues(fieldValue{value: in.old}.lookup("spec", "selector").value)) {
-		r.add(at, TypeInvalid, "must stay as it was: the seeds that exist are found by it")
+		r.add(at, TypeInvalid, "must not change: existing seeds are found by it")
 	}
 	if len(at.lookup("matchLabels").keys()) == 0 && len(at.lookup("matchExpressions").items()) == 0 {
 		r.add(at, TypeInvalid, "must not be empty: it would select all seeds")

@@ -33,7 +33,7 @@ func (r *findingCollector) checkConfigMapSettings(config fieldValue) {
 	size := 0
 	for _, key := range config.keys() {
 		if len(validation.IsConfigMapKey(key)) > 0 {
-			r.add(config.entry(key), TypeInvalid, "%q can be no key of a ConfigMap: at most 253 letters, digits, '-', '_' and '.', not beginning with two dots", key)
+			r.add(config.entry(key), TypeInvalid, "%q cannot be a key of a ConfigMap: at most 253 letters, digits, '-', '_' and '.', not beginning with two dots", key)
 		}
 		size += len(config.lookup(key).text())
 	}
@@ -59,7 +59,7 @@ func checkShootConfigVersions(r *findingCollector, s shoot) {
 	}
 	for _, config := range configs {
 		if version := config.lookup("apiVersion").text(); internalVersionPattern.MatchString(version) {
-			r.add(config, TypeInvalid, "has the apiVersion %q, which stands for no written form; use one such as v1alpha1", version)
+			r.add(config, TypeInvalid, "has the apiVersion %q, which is only used inside programs; use one such as v1alpha1", version)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (r *findingCollector) checkKubelet(config fieldValue, version string, defau
 	pulls := config.lookup("maxParallelImagePulls")
 	r.requireMinimum(pulls, 1)
 	if config.lookup("serializeImagePulls").isTrue() && pulls.integer() > 1 {
-		r.add(pulls, TypeForbidden, "must not be above 1 with serializeImagePulls: images are pulled one after the other then")
+		r.add(pulls, TypeForbidden, "must not be above 1 with serializeImagePulls, which pulls images one after the other")
 	}
 }
 

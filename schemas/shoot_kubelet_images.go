@@ -59,7 +59,7 @@ func imagePatternProblem(pattern string) string {
 	case pattern == "" || all && path == "":
 		return "must name a registry at least"
 	case strings.Contains(path, "*"):
-		return "has a wildcard elsewhere than in /* at its end"
+		return "has a wildcard other than /* at its end"
 	case !all && (len(path) > maxImageLength || !imagePattern.MatchString(path)):
 		return "is not the name of an image without tag and digest, such as registry.example.com/team/image"
 	}

@@ -63,7 +63,7 @@ func checkShootControllerManager(r *findingCollector, s shoot) {
 		return
 	}
 	if field := config.lookup("podEvictionTimeout"); field.isSet() && minorOf(s.version) >= 33 {
-		r.add(field, TypeForbidden, "Kubernetes 1.33 does not have it any more; use kubeAPIServer.defaultNotReadyTolerationSeconds and defaultUnreachableTolerationSeconds")
+		r.add(field, TypeForbidden, "Kubernetes 1.33 no longer has it; use kubeAPIServer.defaultNotReadyTolerationSeconds and defaultUnreachableTolerationSeconds")
 	} else {
 		r.requireMinimumDurations(1, field)
 	}
@@ -138,7 +138,7 @@ func checkShootNodeRanges(r *findingCollector, s shoot) {
 		mask = own.integer()
 	}
 	if prefix.Bits() > mask {
-		r.add(pods, TypeInvalid, "the range has no part for a single node, which gets a range /%d of it; take a larger one, or set spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", mask)
+		r.add(pods, TypeInvalid, "the range is too small for a single node, which gets a range /%d of it; use a larger one, or set spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", mask)
 		return
 	}
 	most, room := 0, 1<<min(mask-prefix.Bits(), 30)
@@ -146,7 +146,7 @@ func checkShootNodeRanges(r *findingCollector, s shoot) {
 		most += max(worker.lookup("maximum").integer(), 0)
 	}
 	if most > room {
-		r.add(pods, TypeInvalid, "the range has parts /%d for %d nodes, and the pools may have %d together (maximum); take a larger one, or make the pools smaller", mask, room, most)
+		r.add(pods, TypeInvalid, "the range has parts /%d for %d nodes, but the pools may have %d together (maximum); use a larger one, or make the pools smaller", mask, room, most)
 	}
 }
 
@@ -174,7 +174,7 @@ func checkShootScheduler(r *findingCollector, s shoot) {
 	switch number, err := strconv.Atoi(volumes.text()); {
 	case !volumes.isSet():
 	case minorOf(s.version) >= 35:
-		r.add(volumes, TypeForbidden, "Kubernetes 1.35 does not have it any more; the limits come from the CSI drivers")
+		r.add(volumes, TypeForbidden, "Kubernetes 1.35 no longer has it; the limits come from the CSI drivers")
 	case err != nil || number < 1:
 		r.add(volumes, TypeInvalid, "%q is not a number of volumes; it must be 1 or more", volumes.text())
 	}
@@ -208,14 +208,14 @@ func checkShootAutoscaler(r *findingCollector, s shoot) {
 	}
 	bulk, parallel := config.lookup("maxEmptyBulkDelete"), config.lookup("maxScaleDownParallelism")
 	if bulk.isSet() && minorOf(s.version) >= 33 {
-		r.add(bulk, TypeForbidden, "Kubernetes 1.33 does not have it any more; use maxScaleDownParallelism")
+		r.add(bulk, TypeForbidden, "Kubernetes 1.33 no longer has it; use maxScaleDownParallelism")
 	}
 	r.requireNonNegative(bulk)
 	if bulk.isSet() && parallel.isSet() && bulk.integer() != parallel.integer() {
 		r.add(bulk, TypeInvalid, "must be equal to maxScaleDownParallelism, which is %d", parallel.integer())
 	}
 	if taints := config.lookup("ignoreTaints"); taints.isSet() && minorOf(s.version) >= 32 {
-		r.add(taints.lookup("IgnoreTaints"), TypeForbidden, "Kubernetes 1.32 does not have it any more; use startupTaints or statusTaints")
+		r.add(taints.lookup("IgnoreTaints"), TypeForbidden, "Kubernetes 1.32 no longer has it; use startupTaints or statusTaints")
 	}
 	for _, list := range []string{"startupTaints", "statusTaints", "ignoreTaints"} {
 		r.checkTaintKeys(config.lookup(list))

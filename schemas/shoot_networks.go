@@ -13,7 +13,7 @@ func checkShootRanges(r *findingCollector, s shoot) {
 			continue
 		}
 		if prefix.Addr().Is4() != (s.ipFamilies[0] == "IPv4") {
-			r.add(field, TypeInvalid, "the range %s is not of the family %s, which is the one of spec.networking.ipFamilies", field.text(), s.ipFamilies[0])
+			r.add(field, TypeInvalid, "the range %s is not of the family %s in spec.networking.ipFamilies", field.text(), s.ipFamilies[0])
 		}
 	}
 	for _, name := range []string{"nodes", "pods", "services", "egressCIDRs"} {

@@ -110,7 +110,7 @@ func (r *findingCollector) checkKnownOperations(of annotatedOperations) bool {
 		case isRollout(op), slices.Contains(together, op):
 		case slices.Contains(exclusiveOperations[:], op):
 			if len(of.names) > 1 {
-				r.add(of.annotation, TypeForbidden, "%q cannot be given together with other operations", op)
+				r.add(of.annotation, TypeForbidden, "%q cannot be combined with other operations", op)
 				return false
 			}
 		default:

@@ -106,7 +106,7 @@ func (r *findingCollector) checkRollout(s shoot, at fieldValue, op string) {
 	}
 	for i, pool := range pools {
 		if !afterRotation && pool == "*" {
-			r.add(at, TypeForbidden, "* stands for all pools; name no other ones with it")
+			r.add(at, TypeForbidden, "* stands for all pools; do not name other pools with it")
 		}
 		if slices.Contains(pools[:i], pool) {
 			r.add(at, TypeDuplicate, "the pool %q is named twice", pool)

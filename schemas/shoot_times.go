@@ -112,14 +112,14 @@ func checkShootHibernation(r *findingCollector, s shoot) {
 			case problem != "":
 				r.add(field, TypeInvalid, "%q %s", field.text(), problem)
 			case double:
-				r.add(field, TypeDuplicate, "the schedule %q is given already as %s", field.text(), first)
+				r.add(field, TypeDuplicate, "the schedule %q is already given as %s", field.text(), first)
 			default:
 				seen[field.text()] = field.path
 			}
 		}
 		if location := schedule.lookup("location"); location.isSet() {
 			if _, err := time.LoadLocation(location.text()); err != nil {
-				r.add(location, TypeInvalid, "%q is no time zone, such as Europe/Berlin", location.text())
+				r.add(location, TypeInvalid, "%q is not a time zone, such as Europe/Berlin", location.text())
 			}
 		}
 	}

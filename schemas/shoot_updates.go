@@ -37,7 +37,7 @@ func checkShootUpdate(r *findingCollector, s shoot) {
 	old := s.old.lookup("spec")
 	if s.isBeingDeleted() {
 		if !isEqual(s.spec.value, old.value) {
-			r.add(s.spec, TypeForbidden, "cannot be changed any more, because the Shoot is being deleted")
+			r.add(s.spec, TypeForbidden, "cannot be changed, because the Shoot is being deleted")
 		}
 		return
 	}
@@ -50,7 +50,7 @@ func checkShootUpdate(r *findingCollector, s shoot) {
 	r.checkDNSUpdate(s, old)
 	r.checkNodeMaskUpdate(s, old)
 	if s.hasWorkerlessChanged() {
-		r.add(s.spec.lookup("provider", "workers"), TypeForbidden, "a Shoot without workers cannot get any, and one with workers needs one pool at least")
+		r.add(s.spec.lookup("provider", "workers"), TypeForbidden, "a Shoot without workers cannot get any, and a Shoot with workers needs at least one pool")
 		return
 	}
 	r.requireUnchanged(s.spec.lookup("provider", "type"), old.lookup("provider", "type"))
@@ -198,6 +198,6 @@ func checkShootHighAvailabilityUpdate(r *findingCollector, s shoot) {
 	}
 	grown := len(was) == 1 && len(list) >= 3 && slices.Contains(list, was[0]) && now.text() == "zone" && before.text() != "zone"
 	if !grown {
-		r.add(zones, TypeForbidden, "can be set only with a new Shoot; later one zone can grow to three, together with the failure tolerance zone, or the zones can be removed")
+		r.add(zones, TypeForbidden, "can be set only in a new Shoot; later, one zone can grow to three with the failure tolerance zone, or all can be removed")
 	}
 }

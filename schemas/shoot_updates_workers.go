@@ -188,7 +188,7 @@ func checkShootForceDeletion(r *findingCollector, s shoot) {
 	wanted, before := isTrueAnnotation(field.text()), isTrueAnnotation(s.old.lookup("metadata", "annotations").entry(keyForceDeletion).text())
 	switch {
 	case before && !wanted:
-		r.add(field, TypeForbidden, "cannot be taken back")
+		r.add(field, TypeForbidden, "cannot be undone")
 	case wanted && !before:
 		if !s.isBeingDeleted() {
 			r.add(field, TypeForbidden, "can be set only when the Shoot is being deleted")

@@ -94,7 +94,7 @@ func (r *findingCollector) checkVolumeNames(worker fieldValue) {
 		r.add(worker.lookup("volume"), TypeRequired, "must be set, because the pool has dataVolumes")
 	}
 	if name := worker.lookup("kubeletDataVolumeName"); name.isSet() && seen[name.text()] == "" {
-		r.add(name, TypeInvalid, "%q is none of the dataVolumes of the pool", name.text())
+		r.add(name, TypeInvalid, "%q is not in the dataVolumes of the pool", name.text())
 	}
 }
 
@@ -258,7 +258,7 @@ func (r *findingCollector) checkPreservedMachines(field, worker fieldValue) {
 	case field.integer() < 0:
 		r.requireNonNegative(field)
 	case field.integer() > most:
-		r.add(field, TypeInvalid, "%d is too large: with a maximum of %d machines %d failed ones can be kept, as one must be left for the components of the system where they are allowed", field.integer(), maximum, most)
+		r.add(field, TypeInvalid, "%d is too large: with a maximum of %d machines, at most %d failed ones can be preserved, as system components need one", field.integer(), maximum, most)
 	}
 }
 

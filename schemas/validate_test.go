@@ -89,7 +89,7 @@ func TestObjectFindings(t *testing.T) {
 			`spec.parts Required must be set [structure]`,
 			`spec.size Required must be set [structure]`,
 		}},
-		"enum":           {validToySpec + `, colour: rde}`, []string{`spec.colour NotSupported "rde" is not supported, but "red", "green" or "blue"; did you mean "red"? [structure]`}},
+		"enum":           {validToySpec + `, colour: rde}`, []string{`spec.colour NotSupported "rde" is not supported; use "red", "green" or "blue"; did you mean "red"? [structure]`}},
 		"number too big": {`{size: 12, frame: {kind: a, material: wood}, parts: [{name: ear}]}`, []string{`spec.size Invalid 12 is too large: must be at least 1 and at most 9 [structure]`}},
 		"fraction":       {`{size: 1.5, frame: {kind: a, material: wood}, parts: [{name: ear}]}`, []string{`spec.size TypeInvalid must be a whole number, but is the number 1.5 [structure]`}},
 		"lengths and patterns": {`{size: 3, frame: {kind: a, material: velvet}, parts: [{name: EAR}, {name: "", memory: much}]}`, []string{
@@ -109,7 +109,7 @@ func TestObjectFindings(t *testing.T) {
 		"time":   {validToySpec + `, bought: yesterday}`, []string{`spec.bought Invalid "yesterday" is not a time such as 2025-01-31T08:00:00Z [structure]`}},
 		"rule":   {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear}, {name: ear}]}`, []string{`spec.parts[1].name Duplicate the name "ear" is taken by spec.parts[0] [toy/part-names-unique]`}},
 		"structure and rule at once": {`{size: 3, colour: pink, frame: {kind: a, material: wood}, parts: [{name: ear}, {name: ear}]}`, []string{
-			`spec.colour NotSupported "pink" is not supported, but "red", "green" or "blue" [structure]`,
+			`spec.colour NotSupported "pink" is not supported; use "red", "green" or "blue" [structure]`,
 			`spec.parts[1].name Duplicate the name "ear" is taken by spec.parts[0] [toy/part-names-unique]`,
 		}},
 		"null is absent, with a warning": {validToySpec + `, colour: null}`, []string{

@@ -178,7 +178,7 @@ func ParseConfig(component, name string, raw []byte) (Config, error) {
 		return Config{}, fmt.Errorf("%s: %w", where, err)
 	}
 	if c.Name != "" && c.Name != name {
-		return Config{}, fmt.Errorf("%s: the request calls itself %q", where, c.Name)
+		return Config{}, fmt.Errorf("%s: the request has the name %q", where, c.Name)
 	}
 	c.Name = name
 	if allowed, ok := fieldsOf(c.Kind); ok {

@@ -168,7 +168,7 @@ func (m *Manager) createSecret(ctx context.Context, p *secretPlan) (*secretRecor
 func (m *Manager) adoptSecret(ctx context.Context, p *secretPlan) (*secretRecord, error) {
 	found, err := m.store.Get(ctx, m.namespace, p.objectName)
 	if err != nil {
-		return nil, fmt.Errorf("reading Secret %s, which somebody else made: %w", p.objectName, err)
+		return nil, fmt.Errorf("reading Secret %s, which somebody else created: %w", p.objectName, err)
 	}
 	r := newSecretRecord(found)
 	if other := r.labels[labelManagerIdentity]; other != "" && other != m.identity {
@@ -193,7 +193,7 @@ func (m *Manager) initialData(ctx context.Context, p *secretPlan) (map[string]Va
 			return nil, fmt.Errorf("looking for Secrets with label %s: %w", selector, err)
 		}
 		if len(given) > 1 {
-			return nil, fmt.Errorf("%d Secrets have label %s (%s, %s …): leave it on one", len(given), selector, given[0].Name, given[1].Name)
+			return nil, fmt.Errorf("%d Secrets have label %s (%s, %s …): keep it on only one of them", len(given), selector, given[0].Name, given[1].Name)
 		}
 		if len(given) == 1 {
 			data := newSecretRecord(&given[0]).data

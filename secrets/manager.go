@@ -224,7 +224,7 @@ func isRenewalDue(l map[string]string, now time.Time) (bool, error) {
 	percentage := int64(defaultRenewPercentage)
 	if text := l[labelRenewPercentage]; text != "" {
 		if percentage, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return false, fmt.Errorf("label %s is no number: %q", labelRenewPercentage, text)
+			return false, fmt.Errorf("label %s is not a number: %q", labelRenewPercentage, text)
 		}
 	}
 	validity := until.Sub(issued)
@@ -238,7 +238,7 @@ func isRenewalDue(l map[string]string, now time.Time) (bool, error) {
 func parseUnixLabel(l map[string]string, key string) (time.Time, error) {
 	n, err := strconv.ParseInt(l[key], 10, 64)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("label %s is no Unix time: %q", key, l[key])
+		return time.Time{}, fmt.Errorf("label %s is not a Unix time: %q", key, l[key])
 	}
 	return time.Unix(n, 0), nil
 }

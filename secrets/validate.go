@@ -114,7 +114,7 @@ func (c Config) validateKind(add func(string, ...any)) {
 			add("server is %q, expected an https URL", c.Server)
 		}
 		if (c.TokenFile == "") == (c.ClientCertificate == "") {
-			add("one of tokenFile and clientCertificate is required")
+			add("tokenFile or clientCertificate is required")
 		}
 		if c.CA != "" && c.CAFile != "" {
 			add("ca and caFile exclude each other")
@@ -141,7 +141,7 @@ func (c Config) validateCertificate(add func(string, ...any)) {
 	}
 	for _, ip := range c.IPAddresses {
 		if net.ParseIP(ip) == nil {
-			add("ipAddresses has %q, which is no IP address", ip)
+			add("ipAddresses has %q, which is not an IP address", ip)
 		}
 	}
 }

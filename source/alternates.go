@@ -63,7 +63,7 @@ func openObjectStores(dir string, unpacked cache.Object) (*objectStores, error) 
 		out.stores = append(out.stores, filesystem.NewObjectStorage(dotgit.New(objectsFS{osfs.New(dir)}), unpacked))
 	}
 	if len(out.stores) == 0 {
-		return nil, fmt.Errorf("%s is no folder", dir)
+		return nil, fmt.Errorf("%s is not a folder", dir)
 	}
 	return out, nil
 }

@@ -55,7 +55,7 @@ func unpack(ctx context.Context, packed io.Reader, dir string, when time.Time, l
 func (a *archiveFS) unpack(ctx context.Context, packed io.Reader, when time.Time, limits Limits) error {
 	unzipped, err := gzip.NewReader(packed)
 	if err != nil {
-		return newError(ReasonInvalid, "the artifact is no gzip archive")
+		return newError(ReasonInvalid, "the artifact is not a gzip archive")
 	}
 	archive := tar.NewReader(&limitedReader{Reader: unzipped, remaining: limits.Unpacked})
 	var offset int64
@@ -77,7 +77,7 @@ func (a *archiveFS) unpack(ctx context.Context, packed io.Reader, when time.Time
 			continue
 		}
 		if !fs.ValidPath(name) || strings.Contains(header.Name, "\\") || strings.Count(name, "/") > maxFolderDepth {
-			return newError(ReasonInvalid, "the artifact has a file with the name %q, which leads out of it or cannot be one", boundedLine(header.Name, 100))
+			return newError(ReasonInvalid, "the artifact has a file with the name %q, which leads out of the artifact or is not valid", boundedLine(header.Name, 100))
 		}
 		if len(a.nodes) > limits.Files {
 			return newError(ReasonTooLarge, "the artifact has more than %d files", limits.Files)
@@ -95,7 +95,7 @@ func (a *archiveFS) unpack(ctx context.Context, packed io.Reader, when time.Time
 				info.mode = 0o755
 			}
 		default:
-			return newError(ReasonInvalid, "the artifact has %q, which is a link or a device: only folders and files are taken", boundedLine(name, 100))
+			return newError(ReasonInvalid, "the artifact has %q, which is a link or a device: only folders and files are supported", boundedLine(name, 100))
 		}
 		if err := a.addNode(name, info, offset); err != nil {
 			return err

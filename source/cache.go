@@ -103,7 +103,7 @@ func (c *gitCache) saveMetadata() error {
 		return err
 	}
 	if err := writeFile(c.dir, metadataFile, bytes.NewReader(data)); err != nil {
-		return fmt.Errorf("note what was fetched: %w", err)
+		return fmt.Errorf("record the fetched revision: %w", err)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func verifyChecksum(name string) error {
 	}
 	want, err := io.ReadAll(file)
 	if err == nil && !bytes.Equal(want, sum.Sum(nil)) {
-		err = errors.New("the checksum is another one")
+		err = errors.New("the checksum differs")
 	}
 	return err
 }
@@ -231,7 +231,7 @@ func (c *gitCache) openStorage() error {
 	c.objectCache = cache.NewObjectLRU(objectCacheSize)
 	c.storage = c.newStorage()
 	c.objects = &objectReader{storer: c.storage, onError: func(error) { suspect.Store(true) },
-		advice: fmt.Sprintf("what is kept of %s is damaged, and is fetched anew", c.metadata.URL)}
+		advice: fmt.Sprintf("the cache of %s is damaged, and is fetched again", c.metadata.URL)}
 	return nil
 }
 

@@ -28,7 +28,7 @@ func (c *gitCache) compact(ctx context.Context, limits Limits) error {
 	for _, name := range packs {
 		info, err := os.Stat(name)
 		if err != nil {
-			return fmt.Errorf("look at the cache: %w", err)
+			return fmt.Errorf("read the cache: %w", err)
 		}
 		total += info.Size()
 		if info.Size() < maxSmallPack {

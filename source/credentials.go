@@ -132,7 +132,7 @@ func (c *Credentials) readCertificates(data map[string][]byte) error {
 	}
 	pair, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivateKey])
 	if err != nil {
-		return newError(ReasonInvalid, "tls.crt and tls.key of the Secret are no pair of a certificate and its key in PEM form")
+		return newError(ReasonInvalid, "tls.crt and tls.key of the Secret are not a certificate and its key in PEM form")
 	}
 	c.Certificate = &pair
 	return nil
@@ -143,7 +143,7 @@ func sshCredentials(data map[string][]byte) (Credentials, error) {
 		return Credentials{}, newError(ReasonInvalid, "the Secret has no identity: it needs the private key for SSH")
 	}
 	if len(strings.TrimSpace(string(data[keyKnownHosts]))) == 0 {
-		return Credentials{}, newError(ReasonInvalid, "the Secret has no known_hosts: the server could be anybody; `ssh-keyscan HOST` gives its keys, which somebody has to compare")
+		return Credentials{}, newError(ReasonInvalid, "the Secret has no known_hosts, so the server cannot be verified: add its keys from `ssh-keyscan HOST` after comparing them")
 	}
 	var signer ssh.Signer
 	var err error
@@ -162,7 +162,7 @@ func sshCredentials(data map[string][]byte) (Credentials, error) {
 		} else if locked {
 			return Credentials{}, newError(ReasonInvalid, "the passphrase in the key password of the Secret does not open identity")
 		}
-		return Credentials{}, newError(ReasonInvalid, "identity of the Secret is no private key that can be read: it has to be in OpenSSH or PEM form")
+		return Credentials{}, newError(ReasonInvalid, "identity of the Secret is not a readable private key: it has to be in OpenSSH or PEM form")
 	}
 	if _, err := hostKeys(data[keyKnownHosts]); err != nil {
 		return Credentials{}, err

@@ -75,7 +75,7 @@ func TestDamagedCache(t *testing.T) {
 			if err == nil { // folders that were read before the damage are enough
 				if _, err = fs.ReadFile(s.FS, "b.yaml"); err != nil {
 					requireReason(t, ReasonDamaged, err)
-					require.ErrorContains(t, err, "what is kept of "+options.URL+" is damaged, and is fetched anew")
+					require.ErrorContains(t, err, "the cache of "+options.URL+" is damaged, and is fetched again")
 					requireReason(t, ReasonDamaged, s.FS.(*TreeFS).Damaged())
 				}
 			}

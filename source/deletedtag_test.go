@@ -31,7 +31,7 @@ func TestDeletedVersion(t *testing.T) {
 		t.Helper()
 		_, err := newTestRemote(t, options).Resolve(t.Context())
 		requireReason(t, ReasonReferenceNotFound, err)
-		require.ErrorContains(t, err, "tag v1.1.0 is gone, and v1.0.0 would be the highest in the range >=1.0.0 <2")
+		require.ErrorContains(t, err, "tag v1.1.0 no longer exists, and v1.0.0, the highest in the range >=1.0.0 <2, is lower")
 	}
 	gone(options)
 	lost := options

@@ -133,13 +133,13 @@ func connectionError(ctx context.Context, what string, err error) error {
 // certificateHint says what to do about a rejected server certificate; empty for other errors.
 func certificateHint(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return ": nobody who is trusted here has signed the certificate of the server: put that of its authority into ca.crt of the Secret of secretRef"
+		return ": the certificate of the server is from an unknown authority: put the authority's certificate into ca.crt of the Secret of secretRef"
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return ": the certificate of the server is for other names than the host of the url: change the url, or have it made for this host"
+		return ": the certificate of the server does not name the host of the url: change the url, or issue a certificate for this host"
 	}
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
-		return ": the certificate of the server is not valid at this time: have it renewed"
+		return ": the certificate of the server is not valid at this time: renew it"
 	}
 	return ""
 }

@@ -37,7 +37,7 @@ func readFormat(name string) (format, error) {
 		return format{}, fmt.Errorf("read %s: %w", name, newBoundedError(err))
 	}
 	if version := cfg.Section("core").Option("repositoryformatversion"); version != "" && version != "0" && version != "1" {
-		return format{}, newError(ReasonInvalid, "%s has format version %s, and 0 and 1 can be read: clone it with an older git", name, boundedLine(version, 20))
+		return format{}, newError(ReasonInvalid, "%s has format version %s, but only 0 and 1 can be read: clone it with an older git", name, boundedLine(version, 20))
 	}
 	var out format
 	for _, option := range cfg.Section("extensions").Options {
@@ -47,10 +47,10 @@ func readFormat(name string) (format, error) {
 		case key == "refstorage" && value == "reftable":
 			out.usesReftable = true
 		case key == "objectformat":
-			return format{}, newError(ReasonInvalid, "%s says that objects have %s names, and only repositories with SHA-1 names can be read: "+
-				"bring the history into one by `git fast-export --all | git -C NEW fast-import`, NEW made by `git init --object-format=sha1`", name, strings.ToUpper(boundedLine(value, 20)))
+			return format{}, newError(ReasonInvalid, "%s says that objects have %s names, but only SHA-1 names can be read: "+
+				"run `git init --object-format=sha1 NEW`, then `git fast-export --all | git -C NEW fast-import`", name, strings.ToUpper(boundedLine(value, 20)))
 		default:
-			return format{}, newError(ReasonInvalid, "%s has the extension %s, which is not known and may change how objects are kept: clone the repository without it",
+			return format{}, newError(ReasonInvalid, "%s has the unknown extension %s, which may change how objects are stored: clone the repository without it",
 				name, boundedLine(option.Key+"="+option.Value, 80))
 		}
 		if key == "partialclone" {

@@ -130,7 +130,7 @@ func (r *gitRemote) checkTag(cache *gitCache, head Head) error {
 	if former == "" || former == head.Commit {
 		return nil
 	}
-	return newError(ReasonTagRewritten, "tag %s named commit %s and names %s now: tags do not move; make a new tag, or accept it by ref.commit: %s beside the tag for one sync",
+	return newError(ReasonTagRewritten, "tag %s moved from commit %s to %s: create a new tag, or accept the move by ref.commit: %s beside the tag for one sync",
 		head.Name, former, head.Commit, head.Commit)
 }
 
@@ -140,7 +140,7 @@ func (r *gitRemote) Fetch(ctx context.Context, head Head) (_ *Snapshot, err erro
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	if !isCommit(head.Commit) {
-		return nil, newError(ReasonInvalid, "%q is no commit", boundedLine(head.Commit, 80))
+		return nil, newError(ReasonInvalid, "%q is not a commit", boundedLine(head.Commit, 80))
 	}
 	if err := r.acquireTransferSlot(ctx); err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (r *gitRemote) At(ctx context.Context, commit string) (_ *Snapshot, err err
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	if !isCommit(commit) {
-		return nil, newError(ReasonInvalid, "%q is no commit: 40 hexadecimal digits are needed", boundedLine(commit, 80))
+		return nil, newError(ReasonInvalid, "%q is not a commit: 40 hexadecimal digits are needed", boundedLine(commit, 80))
 	}
 	cache, err := r.openCache()
 	if err != nil {
@@ -262,7 +262,7 @@ func (r *gitRemote) recoverPanic(err *error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.cache == nil {
-		*err = &Error{Reason: ReasonDamaged, Message: "what was read of " + r.displayURL() + " is damaged", Err: newBoundedError(cause)}
+		*err = &Error{Reason: ReasonDamaged, Message: "the content of " + r.displayURL() + " is damaged", Err: newBoundedError(cause)}
 		return
 	}
 	*err = r.cache.objects.recordDamage(cause)

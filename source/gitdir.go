@@ -46,7 +46,7 @@ func findGitDir(top string) (gitDir, bool, error) {
 	}
 	found, ok := openGitDir(resolvePath(top, target))
 	if !ok {
-		return gitDir{}, false, fmt.Errorf("the file %s names %s, which is no Git repository: run `git worktree repair` in the repository that the work tree belongs to", name, boundedLine(target, 200))
+		return gitDir{}, false, fmt.Errorf("the file %s names %s, which is not a Git repository: run `git worktree repair` in the repository of the work tree", name, boundedLine(target, 200))
 	}
 	return found, true, nil
 }
@@ -112,7 +112,7 @@ func (s *gitStore) missingObjectHint(root string) string {
 	case s.promisor != "":
 		return fmt.Sprintf("the Git repository %s is a partial clone%s and lacks an object: `git fetch --refetch --no-filter %s` gets all of them; Pergola fetches none by itself", root, s.filter, s.promisor)
 	case len(s.objectStores.missing) > 0:
-		return fmt.Sprintf("the Git repository %s lacks an object: it borrows objects from %s (objects/info/alternates), which does not exist; restore that folder, or clone without --reference and --shared",
+		return fmt.Sprintf("the Git repository %s borrows objects from %s (objects/info/alternates), which does not exist: restore that folder, or clone without --reference and --shared",
 			root, strings.Join(s.objectStores.missing, ", "))
 	}
 	return ""

@@ -82,7 +82,7 @@ func TestLargeFiles(t *testing.T) {
 			} {
 				err := read()
 				requireReason(t, ReasonTooLarge, err)
-				require.ErrorContains(t, err, "big/zeros.yaml has 2 MiB, and a file that is read may have 1 MiB: make it smaller")
+				require.ErrorContains(t, err, "big/zeros.yaml has 2 MiB, and a file may have at most 1 MiB: make it smaller")
 			}
 			info, err := fs.Stat(s.FS, "big/zeros.yaml")
 			require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestLargeFiles(t *testing.T) {
 			require.NoError(t, err)
 			_, err = r.Fetch(t.Context(), head)
 			requireReason(t, ReasonTooLarge, err)
-			require.ErrorContains(t, err, "a commit has a file of 5 MiB, more than the 3 MiB that are transferred: git ls-tree -r -l COMMIT")
+			require.ErrorContains(t, err, "a commit has a file of 5 MiB, and at most 3 MiB are transferred: find it by `git ls-tree -r -l COMMIT")
 
 			repo.Git("rm", "--quiet", "big/zeros.yaml")
 			for _, value := range []string{"2", "3"} {

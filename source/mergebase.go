@@ -23,7 +23,7 @@ func (r *Repository) MergeBase(a, b string) (_ string, err error) {
 	}
 	bases, err := commits[0].MergeBase(commits[1])
 	if err != nil {
-		return "", fmt.Errorf("find where %s and %s parted: %w%s", a, b, err, r.shallowHint())
+		return "", fmt.Errorf("find the merge base of %s and %s: %w%s", a, b, err, r.shallowHint())
 	}
 	best := ""
 	for _, base := range bases {

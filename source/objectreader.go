@@ -174,5 +174,5 @@ func (t *TreeFS) Damaged() error {
 
 // damagedRepositoryAdvice returns the advice about a damaged repository on disk.
 func damagedRepositoryAdvice(root string) string {
-	return fmt.Sprintf("the Git repository %s is damaged: git fsck says what it lacks; fetch it again, or clone it anew", root)
+	return fmt.Sprintf("the Git repository %s is damaged: `git fsck` lists the missing objects; fetch them again, or clone the repository again", root)
 }

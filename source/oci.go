@@ -77,7 +77,7 @@ func checkArtifactReference(ref landscapev1alpha1.Reference) error {
 func newArtifactRemote(options Options, location *url.URL) (*artifactRemote, error) {
 	repository := strings.Trim(location.Path, "/")
 	if !ociref.IsValidRepository(repository) {
-		return nil, newError(ReasonInvalid, "%s: %q cannot be the name of an artifact; its tag or digest belongs into ref", location.Redacted(), boundedLine(repository, 100))
+		return nil, newError(ReasonInvalid, "%s: %q cannot be the name of an artifact; its tag or digest belongs in ref", location.Redacted(), boundedLine(repository, 100))
 	}
 	host := location.Host
 	reached := &registryDialer{address: host}
@@ -138,7 +138,7 @@ func (g guardedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		return nil, notCachedError(g.options.URL)
 	}
 	if request.URL.Scheme != "https" && !g.options.Insecure {
-		return nil, newError(ReasonUnreachable, "the registry leads to a plain HTTP address on %s: set insecure only if that is meant", request.URL.Host)
+		return nil, newError(ReasonUnreachable, "the registry redirects to a plain HTTP address on %s: set insecure only if this is intended", request.URL.Host)
 	}
 	if before := request.Response; !g.isRedirected && before != nil && before.Request != nil && before.Request.URL.Host != request.URL.Host {
 		return nil, redirectError(request)
@@ -149,7 +149,7 @@ func (g guardedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	}))
 	response, err := g.Transport.RoundTrip(request)
 	if ended := handshake.Load(); err != nil && ended != nil && isPlainServerError(*ended) {
-		return nil, newError(ReasonUnreachable, "the registry at %s does not speak TLS: set insecure: true in the source if it is meant to be reached over plain HTTP", request.URL.Host)
+		return nil, newError(ReasonUnreachable, "the registry at %s does not speak TLS: set insecure: true in the source if plain HTTP is intended", request.URL.Host)
 	}
 	if err == nil && response.StatusCode >= http.StatusBadRequest {
 		// Its text may repeat credentials.
@@ -226,7 +226,7 @@ func (a *artifactRemote) At(ctx context.Context, commit string) (*Snapshot, erro
 	ctx, cancel := context.WithTimeout(ctx, a.options.Timeout)
 	defer cancel()
 	if !isDigest(commit) {
-		return nil, newError(ReasonInvalid, "%q is no digest of an artifact: sha256: and 64 hexadecimal digits are needed", boundedLine(commit, 80))
+		return nil, newError(ReasonInvalid, "%q is not the digest of an artifact: sha256: and 64 hexadecimal digits are needed", boundedLine(commit, 80))
 	}
 	select {
 	case a.pullSlot <- struct{}{}:
@@ -375,7 +375,7 @@ type verifiedReader struct {
 func (v *verifiedReader) Read(p []byte) (int, error) {
 	n, err := v.Reader.Read(p)
 	if errors.Is(err, io.EOF) && !v.verifier.Verified() {
-		return n, newError(ReasonVerificationFailed, "what the registry sent is not what its digest says")
+		return n, newError(ReasonVerificationFailed, "the content from the registry does not match its digest")
 	}
 	return n, err
 }
@@ -405,14 +405,14 @@ func (a *artifactRemote) registryError(ctx context.Context, what string, err err
 		if answer, ok := errors.AsType[ociregistry.HTTPError](err); ok {
 			switch code := answer.StatusCode(); code {
 			case http.StatusUnauthorized, http.StatusForbidden:
-				return newError(ReasonAuthenticationFailed, "%s: the registry does not take the credentials (%d): they are missing, wrong or expired", what, code)
+				return newError(ReasonAuthenticationFailed, "%s: the registry rejects the credentials (%d): they are missing, wrong or expired", what, code)
 			case http.StatusNotFound:
 				if strings.HasPrefix(what, "list") {
 					return newError(ReasonRepositoryNotFound, "%s: no such artifact, or these credentials do not show it (404)", what)
 				}
 				return newError(ReasonReferenceNotFound, "%s: no such artifact, or these credentials do not show it (404)", what)
 			case http.StatusTooManyRequests:
-				return newError(ReasonUnreachable, "%s: the registry was asked too often (429)", what)
+				return newError(ReasonUnreachable, "%s: the registry received too many requests (429)", what)
 			default:
 				return newError(ReasonUnreachable, "%s: the registry answers with status %d", what, code)
 			}

@@ -186,7 +186,7 @@ func TestArtifacts(t *testing.T) {
 	before.Applied = "1.4.0@" + two
 	_, err = newTestRemote(t, before).Resolve(t.Context())
 	requireReason(t, ReasonReferenceNotFound, err)
-	require.ErrorContains(t, err, "tag 1.4.0 is gone, and 1.3.0 would be the highest in the range <2")
+	require.ErrorContains(t, err, "tag 1.4.0 no longer exists, and 1.3.0, the highest in the range <2, is lower")
 	options.Ref = landscapev1alpha1.Reference{SemVer: ">=9"}
 	_, err = newTestRemote(t, options).Resolve(t.Context())
 	requireReason(t, ReasonReferenceNotFound, err)
@@ -344,10 +344,10 @@ func TestLoginsAtRegistries(t *testing.T) {
 	}
 	_, err := newTestRemote(t, Options{URL: registry.url()}).Resolve(t.Context())
 	requireReason(t, ReasonUnreachable, err)
-	require.ErrorContains(t, err, "put that of its authority into ca.crt of the Secret of secretRef: ")
+	require.ErrorContains(t, err, "put the authority's certificate into ca.crt of the Secret of secretRef: ")
 	_, err = newTestRemote(t, Options{URL: strings.Replace(registry.url(), "127.0.0.1", "localhost", 1), Credentials: registry.credentials()}).Resolve(t.Context())
 	requireReason(t, ReasonUnreachable, err)
-	require.ErrorContains(t, err, "is for other names than the host of the url: ")
+	require.ErrorContains(t, err, "does not name the host of the url: ")
 	_, err = newTestRemote(t, Options{URL: registry.URL + "/x.git"}).Resolve(t.Context())
 	requireReason(t, ReasonUnreachable, err)
 	require.ErrorContains(t, err, "ca.crt")
@@ -374,7 +374,7 @@ func TestRegistryWithoutTLS(t *testing.T) {
 	for name, address := range map[string]string{"answers": plain.Listener.Addr().String(), "hangs up": silent.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
 			_, err := newTestRemote(t, Options{URL: "oci://" + address + "/landscapes/prod"}).Resolve(t.Context())
-			require.EqualError(t, err, "the registry at "+address+" does not speak TLS: set insecure: true in the source if it is meant to be reached over plain HTTP")
+			require.EqualError(t, err, "the registry at "+address+" does not speak TLS: set insecure: true in the source if plain HTTP is intended")
 			assert.Equal(t, ReasonUnreachable, ReasonOf(err))
 		})
 	}

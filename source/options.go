@@ -140,7 +140,7 @@ func parseSourceURL(options Options) (*url.URL, error) {
 		return nil, newError(ReasonInvalid, "the url of the source cannot be read")
 	}
 	if _, secret := location.User.Password(); secret {
-		return nil, newError(ReasonInvalid, "the url of the source has a password in it: put it into the Secret of secretRef (key password) and take it out of the url")
+		return nil, newError(ReasonInvalid, "the url of the source contains a password: move it to the Secret of secretRef (key password)")
 	}
 	if location.RawQuery != "" || location.Fragment != "" {
 		return nil, newError(ReasonInvalid, "the url of the source has a query or a fragment: leave them out")
@@ -173,7 +173,7 @@ func parseSourceURL(options Options) (*url.URL, error) {
 		return nil, newError(ReasonInvalid, "%s: a host and a path are needed", shown)
 	}
 	if location.User != nil && location.Scheme != "ssh" {
-		return nil, newError(ReasonInvalid, "%s: a user name in the url does not count: put it into the Secret of secretRef (key username)", shown)
+		return nil, newError(ReasonInvalid, "%s: a user name in the url is not supported: put it into the Secret of secretRef (key username)", shown)
 	}
 	if options.Verify != nil && location.Scheme == "oci" {
 		return nil, newError(ReasonInvalid, "%s: signatures of artifacts are not verified: leave verify out, or name the digest in ref", shown)
@@ -206,7 +206,7 @@ func checkRange(ref landscapev1alpha1.Reference) error {
 		return nil
 	}
 	if _, err := semver.NewConstraint(ref.SemVer); err != nil {
-		return newFieldError("ref.semver", "%q is no range of versions: write it like \">=1.2.0 <2\"", boundedLine(ref.SemVer, 100))
+		return newFieldError("ref.semver", "%q is not a range of versions: write it like \">=1.2.0 <2\"", boundedLine(ref.SemVer, 100))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 func (c *gitCache) addPack(ctx context.Context, stream io.Reader, limits Limits) (err error) {
 	file, err := os.CreateTemp(c.dir, incomingPrefix)
 	if err != nil {
-		return fmt.Errorf("keep the transfer: %w", err)
+		return fmt.Errorf("store the transfer: %w", err)
 	}
 	defer func() {
 		_ = file.Close()
@@ -32,7 +32,7 @@ func (c *gitCache) addPack(ctx context.Context, stream io.Reader, limits Limits)
 	case errors.Is(err, errLimitExceeded):
 		return newError(ReasonTooLarge, "the repository is too large: more than %d MiB would be transferred at once", limits.Transferred/mebibyte)
 	case err != nil:
-		return connectionError(ctx, "the transfer broke off", err)
+		return connectionError(ctx, "the transfer was interrupted", err)
 	case size == 0:
 		return newError(ReasonUnreachable, "the server sent nothing")
 	}
@@ -90,8 +90,8 @@ func checkPackLimits(ctx context.Context, file *os.File, limits Limits) error {
 }
 
 func largeObjectError(size int64, limits Limits) error {
-	return newError(ReasonTooLarge, "a commit has a file of %s, more than the %s that are transferred: git ls-tree -r -l COMMIT | sort -k4n | tail says which; "+
-		"take it out by another commit, or keep it elsewhere", formatSize(size), formatSize(limits.Object))
+	return newError(ReasonTooLarge, "a commit has a file of %s, and at most %s are transferred: find it by `git ls-tree -r -l COMMIT | sort -k4n | tail`, "+
+		"then remove it by another commit", formatSize(size), formatSize(limits.Object))
 }
 
 // formatSize formats a size for people.
@@ -164,21 +164,21 @@ func (c *gitCache) indexPack(ctx context.Context, file *os.File) error {
 	}
 	var encoded bytes.Buffer
 	if _, err := idxfile.NewEncoder(&encoded).Encode(index); err != nil {
-		return fmt.Errorf("keep the transfer: %w", err)
+		return fmt.Errorf("store the transfer: %w", err)
 	}
 	if err := file.Sync(); err != nil {
-		return fmt.Errorf("keep the transfer: %w", err)
+		return fmt.Errorf("store the transfer: %w", err)
 	}
 	if err := os.MkdirAll(c.packsDir(), 0o700); err != nil {
-		return fmt.Errorf("keep the transfer: %w", err)
+		return fmt.Errorf("store the transfer: %w", err)
 	}
 	name := "pack-" + sum.String()
 	// The index comes last: a pack without one is ignored.
 	if err := os.Rename(file.Name(), filepath.Join(c.packsDir(), name+".pack")); err != nil {
-		return fmt.Errorf("keep the transfer: %w", err)
+		return fmt.Errorf("store the transfer: %w", err)
 	}
 	if err := writeFile(c.packsDir(), name+".idx", &encoded); err != nil {
-		return fmt.Errorf("keep the transfer: %w", err)
+		return fmt.Errorf("store the transfer: %w", err)
 	}
 	c.objects.mutex.Lock()
 	defer c.objects.mutex.Unlock()

@@ -63,11 +63,11 @@ func (l redirectTransport) isHostAllowed(host string) bool {
 
 // redirectError returns the error about a redirect of anything but a blob.
 func redirectError(request *http.Request) error {
-	return newError(ReasonRepositoryNotFound, "the registry sends to another host (%s), which is followed for the contents of artifacts alone: change the url of the source", boundedLine(request.URL.Host, 100))
+	return newError(ReasonRepositoryNotFound, "the registry redirects to another host (%s), which is allowed only for the content of artifacts: change the url of the source", boundedLine(request.URL.Host, 100))
 }
 
 func localAddressError(host string) error {
-	return newError(ReasonUnreachable, "the registry sends to %s, which is an address of this machine or of its network alone, and is not asked", boundedLine(host, 100))
+	return newError(ReasonUnreachable, "the registry redirects to %s, which is not followed: it is an address of this machine or its local network", boundedLine(host, 100))
 }
 
 // registryDialer records how the registry was reached: equally near addresses are permitted for its

@@ -82,12 +82,12 @@ func TestBlobsFromAnotherHost(t *testing.T) {
 		says string
 	}{
 		"blob":                {part: "/blobs/", to: objects.URL + "/bucket/sha?signature=secret"},
-		"manifest":            {part: "/manifests/sha256:", to: objects.URL, says: "is followed for the contents of artifacts alone"},
-		"tag":                 {part: "/manifests/latest", to: objects.URL, says: "is followed for the contents of artifacts alone"},
-		"token":               {part: "/token", to: objects.URL, says: "is followed for the contents of artifacts alone"},
+		"manifest":            {part: "/manifests/sha256:", to: objects.URL, says: "is allowed only for the content of artifacts"},
+		"tag":                 {part: "/manifests/latest", to: objects.URL, says: "is allowed only for the content of artifacts"},
+		"token":               {part: "/token", to: objects.URL, says: "is allowed only for the content of artifacts"},
 		"blob without TLS":    {part: "/blobs/", to: plain.URL, says: "plain HTTP address"},
-		"metadata of a cloud": {part: "/blobs/", to: "https://169.254.169.254/latest/meta-data?signature=secret", says: "the registry sends to 169.254.169.254, which"},
-		"link":                {part: "/blobs/", to: "https://[fe80::1]/x", says: "the registry sends to fe80::1, which"},
+		"metadata of a cloud": {part: "/blobs/", to: "https://169.254.169.254/latest/meta-data?signature=secret", says: "the registry redirects to 169.254.169.254, which"},
+		"link":                {part: "/blobs/", to: "https://[fe80::1]/x", says: "the registry redirects to fe80::1, which"},
 		"led back":            {part: "/blobs/", to: objects.URL + "/back", says: "status 418"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestProxiedRegistryCannotRedirectToLocalAddress(t *testing.T) {
 		require.NoError(t, err)
 		_, err = r.Fetch(t.Context(), head)
 		requireReason(t, ReasonUnreachable, err)
-		require.ErrorContains(t, err, "which is an address of this machine", host)
+		require.ErrorContains(t, err, "it is an address of this machine", host)
 	}
 	for _, request := range proxy.requests() {
 		assert.Equal(t, "registry.example.com:443", request.Host)

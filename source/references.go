@@ -112,6 +112,6 @@ func checkDeletedTag(options Options, found string, seen []string, there func(na
 	if !ok || there(former) {
 		return nil
 	}
-	return newError(ReasonReferenceNotFound, "tag %s is gone, and %s would be the highest in the range %s: a lower version is not followed by itself; push the tag again, or make the range one without it",
+	return newError(ReasonReferenceNotFound, "tag %s no longer exists, and %s, the highest in the range %s, is lower: push the tag again, or exclude it from the range",
 		former, found, options.Ref.SemVer)
 }

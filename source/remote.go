@@ -57,7 +57,7 @@ func ParseRevision(revision string) (Head, error) {
 	}
 	commit := strings.TrimPrefix(digest, "sha1:")
 	if !isCommit(commit) && !isDigest(commit) {
-		return Head{}, fmt.Errorf("%q is no revision: give it as main@sha1:<40 digits> or tag@sha256:<64 digits>", boundedLine(revision, 200))
+		return Head{}, fmt.Errorf("%q is not a revision: give it as main@sha1:<40 digits> or tag@sha256:<64 digits>", boundedLine(revision, 200))
 	}
 	return Head{Name: name, Commit: commit}, nil
 }

@@ -26,7 +26,7 @@ type Repository struct {
 }
 
 // ErrNoRepository is Open's error about a folder outside any Git repository.
-var ErrNoRepository = errors.New("is in no Git repository")
+var ErrNoRepository = errors.New("is not in a Git repository")
 
 // Open finds the repository that contains a folder. The folder may be missing in the work tree,
 // because a revision may have it. The error is ErrNoRepository if there is none, otherwise it says

@@ -82,7 +82,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 
 func TestErrorsSayWhatToDo(t *testing.T) {
 	_, err := Open(t.TempDir())
-	require.ErrorContains(t, err, "is in no Git repository: run git init")
+	require.ErrorContains(t, err, "is not in a Git repository: run git init")
 	dir, repo := repository(t)
 	write(t, dir, "a", "x")
 	commit(t, repo, "c")

@@ -26,7 +26,7 @@ func (r *Repository) resolve(rev string) (plumbing.Hash, error) {
 
 func (r *Repository) resolveHash(rev string) (plumbing.Hash, error) {
 	if rev == "" || strings.HasPrefix(rev, "-") || strings.ContainsAny(rev, "\x00\n") {
-		return plumbing.ZeroHash, fmt.Errorf("no revision is written so: give a branch, a tag or a commit")
+		return plumbing.ZeroHash, fmt.Errorf("it does not have the form of a revision: give a branch, a tag or a commit")
 	}
 	hash, asked := r.program.resolveRevision(rev)
 	foreign, _ := errors.AsType[*gitUnusableError](asked)
@@ -158,9 +158,9 @@ func checkRevisionForm(rev string) error {
 		shown := boundedLine(step, 200)
 		switch {
 		case strings.HasPrefix(step, ".."):
-			return fmt.Errorf("%q makes a range of commits of it: give its two ends as two revisions", shown)
+			return fmt.Errorf("%q makes it a range of commits: give its two ends as two revisions", shown)
 		case step == "^!" || strings.HasPrefix(step, "^-"):
-			return fmt.Errorf("%q makes a range of commits of it: give one commit", shown)
+			return fmt.Errorf("%q makes it a range of commits: give one commit", shown)
 		case step == "^@":
 			return fmt.Errorf("%q names all parents of %s, not one commit: %s^1 is the first", shown, text, text)
 		case strings.HasPrefix(step, ":") && text == "":
@@ -190,7 +190,7 @@ func (r *Repository) resolveBaseName(rev, base string) (plumbing.Hash, error) {
 	case unknown == nil && unasked == nil:
 		return hash, err
 	case isText && unasked != nil:
-		return hash, fmt.Errorf("only git looks for %q in messages, and %s: give a branch, a tag or a commit", boundedLine(text, 200), unasked.cause)
+		return hash, fmt.Errorf("only git searches messages for %q, and %s: give a branch, a tag or a commit", boundedLine(text, 200), unasked.cause)
 	case isText:
 		return hash, fmt.Errorf("no commit has a message that matches %q: %s", boundedLine(text, 200), unknown.explanationOr("give a branch, a tag or a commit"))
 	}
@@ -388,7 +388,7 @@ func (r *Repository) resolveTypeStep(text, step string, at plumbing.Hash) (plumb
 		if found, err := r.readObject(at); err == nil && found.Type() == plumbing.TagObject {
 			return at, nil
 		}
-		return at, fmt.Errorf("%s is no annotated tag, which %q asks for", text, step)
+		return at, fmt.Errorf("%s is not an annotated tag, which %q requires", text, step)
 	case "tree", "blob":
 		return at, fmt.Errorf("%q names a %s, not a commit: give %s alone", step, want, text)
 	}

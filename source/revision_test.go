@@ -80,9 +80,9 @@ func TestRevisionsMatchGit(t *testing.T) {
 		":/second": {needsGit: true}, ":/^first: of": {needsGit: true}, ":/!-merged": {needsGit: true}, "HEAD^{/second}": {needsGit: true}, "HEAD^{/of .all}}": {needsGit: true},
 		"main^{/sec}~1": {needsGit: true},
 
-		"":         {refused: "no revision is written so"},
-		"--all":    {refused: "no revision is written so"},
-		"a\x00b":   {refused: "no revision is written so"},
+		"":         {refused: "it does not have the form of a revision"},
+		"--all":    {refused: "it does not have the form of a revision"},
+		"a\x00b":   {refused: "it does not have the form of a revision"},
 		"nowhere":  {refused: "not found in " + repo.Work + ": give a branch, a tag or a commit"},
 		"nowhere~": {refused: `"nowhere" is not found in`},
 		"maim@{1}": {refused: `"maim" is not found in`},
@@ -98,20 +98,20 @@ func TestRevisionsMatchGit(t *testing.T) {
 		":/nothing like it":            {refused: `"nothing like it"`},
 		"HEAD^{/nothing}":              {refused: `/nothing`},
 		"HEAD^{foo}":                   {refused: `"^{foo}" after HEAD is not understood`},
-		"HEAD^{tag}":                   {refused: `HEAD is no annotated tag, which "^{tag}" asks for`},
+		"HEAD^{tag}":                   {refused: `HEAD is not an annotated tag, which "^{tag}" requires`},
 		"HEAD^{tree}":                  {refused: "it is the name of a tree, not of a commit"},
 		"tree":                         {refused: "it is the name of a tree, not of a commit"},
 		"HEAD foo":                     {refused: "not found in"},
 		"HEAD^foo":                     {refused: `"foo" after HEAD^ is not understood`},
-		"former..main":                 {refused: `"..main" makes a range`},
-		"former...main":                {refused: `"...main" makes a range`},
-		"HEAD~1..":                     {refused: `".." makes a range`},
-		"..main":                       {refused: `"..main" makes a range`},
-		"main@{u}..":                   {refused: `".." makes a range`},
+		"former..main":                 {refused: `"..main" makes it a range`},
+		"former...main":                {refused: `"...main" makes it a range`},
+		"HEAD~1..":                     {refused: `".." makes it a range`},
+		"..main":                       {refused: `"..main" makes it a range`},
+		"main@{u}..":                   {refused: `".." makes it a range`},
 		"^main":                        {refused: `"^" leaves the commits of a revision out and names none: give main alone`},
 		"HEAD^@":                       {refused: `"^@" names all parents of HEAD`},
-		"HEAD^!":                       {refused: `"^!" makes a range`},
-		"HEAD^-1":                      {refused: `"^-1" makes a range`},
+		"HEAD^!":                       {refused: `"^!" makes it a range`},
+		"HEAD^-1":                      {refused: `"^-1" makes it a range`},
 		"HEAD:a.yaml":                  {refused: `":a.yaml" names a file or folder of a commit`},
 		"HEAD:":                        {refused: `":" names a file or folder of a commit`},
 		"HEAD~1:none":                  {refused: `give the commit alone (HEAD~1)`},
@@ -183,7 +183,7 @@ func TestAmbiguousAbbreviation(t *testing.T) {
 	}
 }
 
-// TestNothingCommitted: the error says that there is no commit, for any revision.
+// TestNothingCommitted: the error says that there is not a commit, for any revision.
 func TestNothingCommitted(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	for _, rev := range []string{"HEAD", "@", "main", "HEAD~1", "nowhere"} {

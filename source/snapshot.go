@@ -87,10 +87,10 @@ func (r *gitRemote) verifySignatures(cache *gitCache, head Head, commit []byte) 
 	signer := ""
 	if r.isTagVerified() {
 		if head.Tag == "" && head.Name != "" {
-			return fail(fmt.Sprintf("tag %s of commit %s", head.Name, head.Commit), fmt.Errorf("it is no annotated tag, and only those are signed: push one that git tag -s makes"))
+			return fail(fmt.Sprintf("tag %s of commit %s", head.Name, head.Commit), fmt.Errorf("it is not an annotated tag, and only annotated tags are signed: push one that git tag -s makes"))
 		}
 		if head.Tag == "" {
-			return fail("commit "+head.Commit, fmt.Errorf("no annotated tag of it is known, and only those are signed"))
+			return fail("commit "+head.Commit, fmt.Errorf("it has no known annotated tag, and only annotated tags are signed"))
 		}
 		tag, err := cache.objects.readContent(plumbing.TagObject, plumbing.NewHash(head.Tag))
 		if err != nil {
@@ -148,7 +148,7 @@ type treeCheck struct {
 
 func (w *treeCheck) checkFolder(name string, depth int) error {
 	if err := w.ctx.Err(); err != nil {
-		return connectionError(w.ctx, "look through commit "+w.commit, err)
+		return connectionError(w.ctx, "read commit "+w.commit, err)
 	}
 	if depth > maxFolderDepth {
 		return newError(ReasonTooLarge, "commit %s has folders within folders, more than %d deep", w.commit, maxFolderDepth)

@@ -103,7 +103,7 @@ func (r *gitRemote) submoduleURL(address string) (*url.URL, error) {
 		return nil, errors.New("its url cannot be read")
 	}
 	if location.Scheme != r.location.Scheme || !strings.EqualFold(location.Host, r.location.Host) {
-		return nil, errors.New("it is on another server, or reached in another way, than the repository: only submodules of the same server are read; a relative url (../other.git) is the safest")
+		return nil, errors.New("its server or protocol differs from the repository's: only submodules of the same server are read; use a relative url (../other.git)")
 	}
 	if r.location.Scheme == "file" {
 		return nil, errors.New("it has an absolute path on this machine: use a relative url (../other.git)")

@@ -54,8 +54,8 @@ func TestSubmodules(t *testing.T) {
 	requireReason(t, ReasonTooLarge, err)
 
 	for address, want := range map[string]string{
-		"https://elsewhere.example.com/base.git": "another server",
-		"file://" + base.Bare:                    "another server",
+		"https://elsewhere.example.com/base.git": "its server or protocol differs",
+		"file://" + base.Bare:                    "its server or protocol differs",
 		"../../../base.git":                      "",
 		server.URL + "/base.git?token=x":         "query",
 		"ext::sh -c whoami":                      "",

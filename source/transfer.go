@@ -248,7 +248,7 @@ func (r *gitRemote) checkOnBranch(ctx context.Context, cache *gitCache, head Hea
 		}
 		found, complete, err := cache.findAncestor(ctx, tip.String(), head.Commit)
 		if err != nil {
-			return connectionError(ctx, "look through branch "+ref.Branch, err)
+			return connectionError(ctx, "search branch "+ref.Branch, err)
 		}
 		if found {
 			return nil
@@ -284,7 +284,7 @@ func (r *gitRemote) detectForcePush(ctx context.Context, cache *gitCache, snapsh
 			}
 		}
 		if err != nil {
-			return connectionError(ctx, "look through branch "+snapshot.Name, err)
+			return connectionError(ctx, "search branch "+snapshot.Name, err)
 		}
 		rewritten = !found
 	}

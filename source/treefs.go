@@ -157,7 +157,7 @@ func (t *TreeFS) readBlob(name string, hash plumbing.Hash) ([]byte, error) {
 			return nil, err
 		}
 		if size > t.maxFileSize {
-			return nil, newError(ReasonTooLarge, "%s has %s, and a file that is read may have %s: make it smaller, or keep it out of the folders of the landscape", boundedLine(name, 200), formatSize(size), formatSize(t.maxFileSize))
+			return nil, newError(ReasonTooLarge, "%s has %s, and a file may have at most %s: make it smaller, or keep it out of the folders of the landscape", boundedLine(name, 200), formatSize(size), formatSize(t.maxFileSize))
 		}
 	}
 	data, err := t.objects.blob(hash)

@@ -132,15 +132,15 @@ func TestSignaturesOfCommits(t *testing.T) {
 		"openpgp expired":      {sign: by(brief), err: "has expired"},
 		"openpgp revoked":      {sign: by(stolen), err: "was revoked"},
 		"openpgp weak hash":    {sign: func(p string) string { return weakSign(t, ada, p) }, err: "weak hash"},
-		"openpgp of something": {sign: func(p string) string { return pgpSign(t, ada, p+"x", crypto.SHA256) }, err: "does not hold"},
+		"openpgp of something": {sign: func(p string) string { return pgpSign(t, ada, p+"x", crypto.SHA256) }, err: "is not valid"},
 		"openpgp two": {sign: func(p string) string {
 			return pgpSign(t, ada, p, crypto.SHA256) + pgpSign(t, mallory, p, crypto.SHA256)
 		}, signer: fmt.Sprintf("%016X Ada <ada@example.com>", ada.PrimaryKey.KeyId)},
-		"no signature":        {sign: func(string) string { return "hello" }, err: "neither one of OpenPGP nor one of SSH"},
+		"no signature":        {sign: func(string) string { return "hello" }, err: "neither from OpenPGP nor from SSH"},
 		"ssh":                 {sign: func(p string) string { return sshSign(t, identity, p, "git") }, signer: fingerprint + " ada@laptop"},
 		"ssh not trusted":     {sign: func(p string) string { return sshSign(t, strange, p, "git") }, err: ssh.FingerprintSHA256(stranger.PublicKey()) + ", which is not trusted"},
-		"ssh for files":       {sign: func(p string) string { return sshSign(t, identity, p, "file") }, err: `one for "file"`},
-		"ssh of something":    {sign: func(p string) string { return sshSign(t, identity, p+"x", "git") }, err: "what was signed was changed"},
+		"ssh for files":       {sign: func(p string) string { return sshSign(t, identity, p, "file") }, err: `is for "file"`},
+		"ssh of something":    {sign: func(p string) string { return sshSign(t, identity, p+"x", "git") }, err: "the signed content was changed"},
 		"ssh principal":       {sign: func(p string) string { return sshSign(t, identity, p, "git") }, keys: map[string][]byte{"a": []byte(`ada@example.com namespaces="git" ` + line)}, signer: fingerprint + " ada@example.com"},
 		"ssh other namespace": {sign: func(p string) string { return sshSign(t, identity, p, "git") }, keys: map[string][]byte{"a": []byte(`ada@example.com namespaces="file" ` + line)}, err: "not trusted for Git"},
 		"ssh no longer":       {sign: func(p string) string { return sshSign(t, identity, p, "git") }, keys: map[string][]byte{"a": []byte(`ada@example.com valid-before="20260501" ` + line)}, err: "was valid only until"},
@@ -233,7 +233,7 @@ func TestSignaturesOfTags(t *testing.T) {
 		"v1.1.0": {mode: landscapev1alpha1.VerifyTag, err: `its tag is "v1.0.0", not "v1.1.0"`},
 		"v1.2.0": {mode: landscapev1alpha1.VerifyTag, err: "it is not signed"},
 		"v1.3.0": {mode: landscapev1alpha1.VerifyTag, err: "which is not trusted"},
-		"v1.4.0": {mode: landscapev1alpha1.VerifyTag, err: "tag v1.4.0 of commit " + commit + ": it is no annotated tag"},
+		"v1.4.0": {mode: landscapev1alpha1.VerifyTag, err: "tag v1.4.0 of commit " + commit + ": it is not an annotated tag"},
 	} {
 		dir := filepath.Join(t.TempDir(), "cache")
 		options := Options{URL: "file://" + repo.Bare, Dir: dir, Ref: landscapev1alpha1.Reference{Tag: tag}, Verify: &Verify{Mode: c.mode, Keys: map[string][]byte{"a": armored(t, ada)}}}

@@ -95,7 +95,7 @@ func (w *httpWire) references(ctx context.Context) (*packp.AdvRefs, error) {
 	}
 	defer response.Body.Close()
 	if kind := response.Header.Get("Content-Type"); kind != "application/x-git-upload-pack-advertisement" {
-		return nil, newError(ReasonRepositoryNotFound, "%s is no Git repository: the server answers with %q", w.repository.Redacted(), boundedLine(kind, 60))
+		return nil, newError(ReasonRepositoryNotFound, "%s is not a Git repository: the server answers with %q", w.repository.Redacted(), boundedLine(kind, 60))
 	}
 	base := *response.Request.URL
 	base.RawQuery = ""
@@ -162,13 +162,13 @@ func (w *httpWire) do(request *http.Request) (*http.Response, error) {
 func statusError(response *http.Response, where string) error {
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized:
-		return newError(ReasonAuthenticationFailed, "%s: the server does not take the credentials (401): they are missing, wrong or expired", where)
+		return newError(ReasonAuthenticationFailed, "%s: the server rejects the credentials (401): they are missing, wrong or expired", where)
 	case code == http.StatusForbidden:
 		return newError(ReasonAuthenticationFailed, "%s: the credentials may not read this repository (403)", where)
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return newError(ReasonRepositoryNotFound, "%s: no such repository, or these credentials do not show it (%d)", where, code)
 	case code == http.StatusProxyAuthRequired:
-		return newError(ReasonAuthenticationFailed, "%s: the proxy does not take its credentials (407)", where)
+		return newError(ReasonAuthenticationFailed, "%s: the proxy rejects its credentials (407)", where)
 	case code >= 300 && code < 400:
 		return newError(ReasonRepositoryNotFound, "%s: the repository was moved to another server (%d): change the url", where, code)
 	default:

@@ -29,7 +29,7 @@ func (w *localWire) open() (*gitStore, error) {
 		return nil, err
 	}
 	if !found {
-		return nil, newError(ReasonRepositoryNotFound, "%s is no Git repository", w.path)
+		return nil, newError(ReasonRepositoryNotFound, "%s is not a Git repository", w.path)
 	}
 	return openStore(files)
 }
@@ -46,7 +46,7 @@ func (w *localWire) references(context.Context) (*packp.AdvRefs, error) {
 		}
 	}
 	if repo.usesReftable {
-		return nil, newError(ReasonInvalid, "%s keeps its references in the format reftable, which is not read: run `git refs migrate --ref-format=files` in it", w.path)
+		return nil, newError(ReasonInvalid, "%s stores its references in the format reftable, which is not supported: run `git refs migrate --ref-format=files` in it", w.path)
 	}
 	refs, err := repo.references.IterReferences()
 	if err != nil {
@@ -80,7 +80,7 @@ func (w *localWire) pack(ctx context.Context, request *packp.UploadPackRequest) 
 		if commit, err := object.GetCommit(repo.objectStores, have); err == nil {
 			walk.seen[have] = true
 			if err := walk.addTree(commit.TreeHash); err != nil {
-				return nil, fmt.Errorf("read what is there already: %w", err)
+				return nil, fmt.Errorf("read the existing objects: %w", err)
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func newSSHWire(options Options, location *url.URL) (*sshWire, error) {
 	}
 	w := &sshWire{address: net.JoinHostPort(location.Hostname(), port), path: path, user: user, hosts: hosts, signer: options.Credentials.Identity, proxy: options.Proxy.address}
 	if len(hosts.HostKeyAlgorithms(w.address)) == 0 {
-		return nil, newError(ReasonHostKeyMismatch, "known_hosts has no key of %s: `ssh-keyscan -p %s %s` gives them, and somebody has to compare", w.address, port, location.Hostname())
+		return nil, newError(ReasonHostKeyMismatch, "known_hosts has no key of %s: add its keys from `ssh-keyscan -p %s %s` after comparing them", w.address, port, location.Hostname())
 	}
 	return w, nil
 }
@@ -61,12 +61,12 @@ func newSSHWire(options Options, location *url.URL) (*sshWire, error) {
 func hostKeys(data []byte) (*knownhosts.HostKeyDB, error) {
 	file, err := os.CreateTemp("", "known_hosts")
 	if err != nil {
-		return nil, fmt.Errorf("keep known_hosts: %w", err)
+		return nil, fmt.Errorf("store known_hosts: %w", err)
 	}
 	defer os.Remove(file.Name())
 	defer file.Close()
 	if _, err := file.Write(data); err != nil {
-		return nil, fmt.Errorf("keep known_hosts: %w", err)
+		return nil, fmt.Errorf("store known_hosts: %w", err)
 	}
 	keys, err := knownhosts.NewDB(file.Name())
 	if err != nil {
@@ -157,11 +157,11 @@ func (w *sshWire) start(ctx context.Context) (*uploadPack, error) {
 	})
 	switch {
 	case mismatch != nil:
-		return abandon(newError(ReasonHostKeyMismatch, "the SSH server %s has a key that is not in known_hosts: somebody may be in between, or the server has a new key; compare it, then change known_hosts", w.address))
+		return abandon(newError(ReasonHostKeyMismatch, "the SSH server %s has a key that is not in known_hosts: compare it with the server's, then change known_hosts; somebody may intercept the connection", w.address))
 	case err != nil && strings.Contains(err.Error(), "no common algorithm for host key"):
 		return abandon(newError(ReasonHostKeyMismatch, "the SSH server %s has no key of a kind that known_hosts has: compare its keys, then change known_hosts", w.address))
 	case err != nil && strings.Contains(err.Error(), "unable to authenticate"):
-		return abandon(newError(ReasonAuthenticationFailed, "the SSH server %s does not take the key %s of user %s", w.address, ssh.FingerprintSHA256(w.signer.PublicKey()), w.user))
+		return abandon(newError(ReasonAuthenticationFailed, "the SSH server %s rejects the key %s of user %s", w.address, ssh.FingerprintSHA256(w.signer.PublicKey()), w.user))
 	case err != nil:
 		return abandon(err)
 	}
@@ -283,7 +283,7 @@ func connectThroughProxy(conn net.Conn, by *url.URL, address string) (net.Conn, 
 	_ = response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusProxyAuthRequired:
-		return nil, newError(ReasonAuthenticationFailed, "the proxy does not take its credentials (407)")
+		return nil, newError(ReasonAuthenticationFailed, "the proxy rejects its credentials (407)")
 	case response.StatusCode != http.StatusOK:
 		return nil, newError(ReasonUnreachable, "the proxy does not connect to %s: status %d", address, response.StatusCode)
 	}

@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"good":      {[]Node{step("a", nothing), step("b", nothing, edgeTo("a"))}, nil},
 		"unknown":   {[]Node{step("a", nothing, edgeTo("ghost"))}, []string{"step a needs ghost, which does not exist"}},
-		"duplicate": {[]Node{step("a", nothing), step("a", nothing)}, []string{"step a is there twice"}},
+		"duplicate": {[]Node{step("a", nothing), step("a", nothing)}, []string{"step a exists twice"}},
 		"self":      {[]Node{step("a", nothing, edgeTo("a"))}, []string{"a → a"}},
 		"cycle": {[]Node{step("x", nothing, edgeTo("a")), step("a", nothing, edgeTo("b")), step("b", nothing, edgeTo("c")), step("c", nothing, edgeTo("a"))},
 			[]string{"a → b → c → a"}},

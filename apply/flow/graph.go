@@ -78,7 +78,7 @@ func (g Graph) Validate() error {
 		case n.ID == "":
 			errs = append(errs, fmt.Errorf("a step has no id (title %q)", n.Title))
 		case known[n.ID]:
-			errs = append(errs, fmt.Errorf("step %s is there twice", n.ID))
+			errs = append(errs, fmt.Errorf("step %s exists twice", n.ID))
 		}
 		known[n.ID] = true
 		if n.Run == nil {

@@ -374,7 +374,7 @@ func (r *runner) cancelPending(ctx context.Context) {
 		case n.result.State == Pending:
 			r.changeState(n, Blocked, "not started: "+context.Cause(ctx).Error(), nil)
 		default:
-			r.changeState(n, Failed, "", fmt.Errorf("interrupted while at work: %w", context.Cause(ctx)))
+			r.changeState(n, Failed, "", fmt.Errorf("interrupted while it was running: %w", context.Cause(ctx)))
 		}
 	}
 	r.closed = true

@@ -50,14 +50,14 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: migrate, imag
 	}, all["Control planes that restart"], "what goes does not restart")
 
 	happens := map[string]string{}
-	for _, row := range all["What happens besides the changes"] {
+	for _, row := range all["Effects besides the changes"] {
 		cells := strings.SplitN(row, " | ", 3)
 		happens[cells[0]+" | "+cells[1]] = cells[2]
 	}
 	for where, objects := range map[string]string{
-		"removal is held: its file is gone | dev: virtual": "Seed spare",
+		"removal is held: its file no longer exists | dev: virtual": "Seed spare",
 		"would fail: spec.seedName: cannot be changed in the Shoot, it was local: only the subresource shoots/binding moves a control plane to another seed | dev: virtual": "Shoot garden-local/night",
-		"delete is held: kind PersistentVolumeClaim is protected; once let through it loses stored data | dev: runtime":                                                     "PersistentVolumeClaim garden/store",
+		"delete is held: kind PersistentVolumeClaim is protected; once approved it loses stored data | dev: runtime":                                                        "PersistentVolumeClaim garden/store",
 		"is deleted and created again | dev: local":  "Job garden/migrate",
 		"is deleted and created again | dev: second": "Job garden/migrate",
 		"rolls its pods | dev: local":                "Deployment garden/gardener-resource-manager",

@@ -36,8 +36,8 @@ func TestReviewOfVisibleMarkdown(t *testing.T) {
 		"Nodes are replaced (up to 4, in 1 shoot): volume none → 20Gi":     {"garden-local/web | dev: local | front | 4 | +2 −0"},
 		"Nodes are replaced (up to 3, in 1 shoot): Kubernetes 1.34 → 1.35": {"garden-local/night | dev: local | night | 3 | +1 −0"},
 		"Control planes that restart":                                      {"kube-apiserver, kube-controller-manager, kube-scheduler | dev: local | shoot garden-local/night"},
-		"What happens besides the changes": {
-			"delete is held: kind Namespace is protected; once let through it deletes everything in the namespace | dev: virtual | Namespace garden-old",
+		"Effects besides the changes": {
+			"delete is held: kind Namespace is protected; once approved it deletes everything in the namespace | dev: virtual | Namespace garden-old",
 			"is deleted | dev: local | " + back + "-init, " + back + "-original",
 			"is deleted | dev: virtual | ConfigMap garden-local/gone",
 			"is deleted and created again | dev: virtual | ConfigMap garden-local/frozen",

@@ -83,7 +83,7 @@ func (p *activityIndicator) refresh() {
 		return
 	}
 	p.isShown = true
-	fmt.Fprintf(p.w, "\r\x1b[K%s works, for %s now", strings.TrimSpace(p.name), now.Sub(p.startedAt).Truncate(time.Second))
+	fmt.Fprintf(p.w, "\r\x1b[K%s: running for %s", strings.TrimSpace(p.name), now.Sub(p.startedAt).Truncate(time.Second))
 }
 
 func (p *activityIndicator) clear() {

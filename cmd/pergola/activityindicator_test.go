@@ -23,8 +23,8 @@ func TestActivityIndicator(t *testing.T) {
 		return terminal.String()
 	}
 	assert.Empty(t, wait(1900*time.Millisecond), "nobody wonders yet")
-	assert.Equal(t, "\r\x1b[Kpergola render works, for 2s now", wait(200*time.Millisecond))
-	assert.Equal(t, "\r\x1b[Kpergola render works, for 3s now", wait(time.Second), "in the same line")
+	assert.Equal(t, "\r\x1b[Kpergola render: running for 2s", wait(200*time.Millisecond))
+	assert.Equal(t, "\r\x1b[Kpergola render: running for 3s", wait(time.Second), "in the same line")
 
 	terminal.Reset()
 	fmt.Fprintln(out, "one")
@@ -33,7 +33,7 @@ func TestActivityIndicator(t *testing.T) {
 	fmt.Fprint(out, "half a line")
 	assert.Empty(t, wait(time.Minute), "which must not be overwritten")
 	fmt.Fprintln(out, ", and the rest")
-	assert.Equal(t, "\r\x1b[Kpergola render works, for 1m6s now", wait(2*time.Second))
+	assert.Equal(t, "\r\x1b[Kpergola render: running for 1m6s", wait(2*time.Second))
 
 	terminal.Reset()
 	p.start()()
@@ -50,7 +50,7 @@ func TestActivityIndicatorTicker(t *testing.T) {
 	defer stop()
 	require.True(t, c.HasWaiters())
 	c.Step(3 * time.Second)
-	assert.Equal(t, "\r\x1b[Kpergola why works, for 3s now", <-said)
+	assert.Equal(t, "\r\x1b[Kpergola why: running for 3s", <-said)
 }
 
 // lineChannel sends each write to a channel and drops it if nobody receives.
@@ -68,5 +68,5 @@ func (l lineChannel) Write(data []byte) (int, error) {
 func TestNoActivityIndicatorOutsideTerminals(t *testing.T) {
 	o := pergola(t, "validate", "../../landscapes/local")
 	assert.Equal(t, 0, o.code)
-	assert.NotContains(t, o.stdout+o.stderr, "works, for")
+	assert.NotContains(t, o.stdout+o.stderr, "running for")
 }

@@ -49,19 +49,28 @@ func newAdmissionController() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "admission-controller",
 		Short: "Serve the rules and defaults as admission webhooks, and the authorizers of gardenlets",
-		Long: `Answers API servers: POST /validate says whether a change is allowed, with the findings of pergola validate; POST /default
-fills in what an object leaves open. "configuration" prints what tells an API server to ask.
+		Long: `Serves admission webhooks for API servers. POST /validate decides whether a change is allowed, with
+the findings of pergola validate. POST /default sets the defaults of an object. "configuration"
+prints the webhook configurations of an API server.
 
-With --virtual-kubeconfig it looks at what stands around an object in the virtual garden: the rules across the landscape
-count, and what the API takes from other objects is filled in (versions, images and networks from cloud profile and Seed).
-Then POST /webhooks/auth/seed and /webhooks/auth/shoot answer, too: what gardenlets and extensions of a seed or of a self-hosted
-Shoot may do in the virtual garden. /readyz says what they have to read before. The webhooks of gardener-admission-controller answer at its
-paths below /webhooks, for the configurations that the catalogue registers.
-With --kubeconfig (of the runtime cluster; in a pod its own access is the default) a second Garden and the deletion of
-namespace garden beside a Garden are refused, too. It takes a restart to serve another kubeconfig; --tls-cert-file and
---tls-private-key-file are read again when they change. /healthz, /readyz and /metrics are on --health-port, without TLS.
+With --virtual-kubeconfig, the server reads the objects around a changed object in the virtual
+garden. It then checks the rules across the landscape, and takes versions, images and networks from
+the cloud profile and the Seed.
 
---config reads the configuration file of gardener-admission-controller (kind AdmissionControllerConfiguration). Flags take precedence over it.`,
+With --virtual-kubeconfig, POST /webhooks/auth/seed and /webhooks/auth/shoot authorize gardenlets
+and extensions of a seed or of a self-hosted Shoot in the virtual garden. /readyz lists the objects
+that they must read first. The webhooks of gardener-admission-controller answer at its paths below
+/webhooks, for the configurations that the catalogue registers.
+
+With --kubeconfig for the runtime cluster (default in a pod: its own access), the server also
+rejects a second Garden. While a Garden exists, it rejects the deletion of the namespace garden.
+
+Restart the server after a change of a kubeconfig. It reads --tls-cert-file and
+--tls-private-key-file again when they change. /healthz, /readyz and /metrics are on --health-port,
+without TLS.
+
+--config reads the configuration file of gardener-admission-controller (kind
+AdmissionControllerConfiguration). Flags take precedence over it.`,
 		Example: `  pergola admission-controller --kubeconfig runtime.yaml --tls-cert-file tls.crt --tls-private-key-file tls.key
   pergola admission-controller --bind-address 127.0.0.1 --self-signed --ca-file ca.crt
   pergola admission-controller configuration --cluster runtime --url https://127.0.0.1:2750 --ca-file ca.crt | kubectl apply -f -`,
@@ -70,20 +79,20 @@ namespace garden beside a Garden are refused, too. It takes a restart to serve a
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&s.configFile, "config", "", "configuration file")
-	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster, in which Gardens are looked up (default in a pod: its own access; else none)")
-	flags.StringVar(&s.virtualKubeconfig, "virtual-kubeconfig", "", "kubeconfig of the virtual garden, in which cloud profiles, Seeds and others around an object are looked up (default: none)")
-	flags.BoolVar(&s.hasAuthorizers, "authorizers", true, "with --virtual-kubeconfig: answer what gardenlets and extensions may do in the virtual garden")
-	flags.BoolVar(&s.allowUnselectedLists, "unselected-lists", false, "let gardenlets and extensions read all Seeds, Shoots, backups, bastions, installations and ManagedSeeds, as upstream does: for those that do not ask for theirs by a field or label")
+	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster with the Gardens (default in a pod: its own access; else none)")
+	flags.StringVar(&s.virtualKubeconfig, "virtual-kubeconfig", "", "kubeconfig of the virtual garden with the objects around a changed one, such as cloud profiles and Seeds (default: none)")
+	flags.BoolVar(&s.hasAuthorizers, "authorizers", true, "with --virtual-kubeconfig: authorize gardenlets and extensions in the virtual garden")
+	flags.BoolVar(&s.allowUnselectedLists, "unselected-lists", false, "let gardenlets and extensions read all Seeds, Shoots, backups, bastions, installations and ManagedSeeds without a field or label selector, as upstream does")
 	flags.StringVar(&s.address, "bind-address", "", "address to listen on (default: all)")
 	flags.IntVar(&s.port, "port", 2750, "port of the webhooks")
 	flags.IntVar(&s.healthPort, flagHealthPort, 2751, "port of /healthz, /readyz and /metrics; 0 or -1 for none")
 	s.log.add(cmd)
-	flags.StringVar(&s.certFile, "tls-cert-file", "", "certificate of the server, in PEM form, with what lies between it and its authority")
-	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "key of the certificate, in PEM form")
-	flags.BoolVar(&s.selfSigned, "self-signed", false, "make an authority and a certificate for this process, for localhost and --bind-address")
-	flags.StringArrayVar(&s.certificateNames, "self-signed-name", nil, "further host name or address for --self-signed, such as that of a Service; may be given several times")
-	flags.StringVar(&s.caFile, "ca-file", "", "file to write the authority of --self-signed to")
-	flags.DurationVar(&s.shutdownDelay, flagShutdownDelay, 0, "how long new requests are answered after the signal to end, while /readyz says no: a Service takes a moment to send them to another server (default with --config: "+defaultShutdownDelay.String()+")")
+	flags.StringVar(&s.certFile, "tls-cert-file", "", "certificate of the server and its intermediate certificates, as PEM")
+	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "key of the certificate, as PEM")
+	flags.BoolVar(&s.selfSigned, "self-signed", false, "make a CA and a certificate for this process, valid for localhost and --bind-address")
+	flags.StringArrayVar(&s.certificateNames, "self-signed-name", nil, "additional host name or address for --self-signed, such as the name of a Service; may be given several times")
+	flags.StringVar(&s.caFile, "ca-file", "", "file to write the CA of --self-signed to")
+	flags.DurationVar(&s.shutdownDelay, flagShutdownDelay, 0, "how long to answer new requests after a termination signal, with /readyz failing, until Services use another server (default with --config: "+defaultShutdownDelay.String()+")")
 	cmd.AddCommand(newAdmissionConfiguration())
 	return cmd
 }
@@ -211,9 +220,9 @@ func (s *admissionCommand) certificates(log *slog.Logger) (admission.Certificate
 	case files:
 		return admission.CertificatesFromFiles(s.certFile, s.keyFile, log, clock.RealClock{})
 	case !s.selfSigned:
-		return nil, errors.New("API servers ask over TLS: give --tls-cert-file and --tls-private-key-file, or --self-signed and --ca-file")
+		return nil, errors.New("API servers call webhooks over TLS: give --tls-cert-file and --tls-private-key-file, or --self-signed and --ca-file")
 	case s.caFile == "":
-		return nil, errors.New("--self-signed needs --ca-file, a file for the authority, which the webhook configurations name")
+		return nil, errors.New("--self-signed needs --ca-file, the file to write the CA for webhook configurations to")
 	}
 	names := []string{"localhost", "127.0.0.1", "::1"}
 	if s.address != "" && !slices.Contains(names, s.address) {
@@ -228,8 +237,9 @@ func newAdmissionConfiguration() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "configuration",
 		Short: "Print the webhook configurations of a cluster",
-		Long: `Prints the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration that make a cluster ask this server. Both
-fail closed: while the server is down, the objects they name cannot be changed. Secrets and ConfigMaps are not among them.`,
+		Long: `Prints the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration that make a cluster
+call this server. Both fail closed: while the server is down, the objects they select cannot be
+changed. They do not select Secrets and ConfigMaps.`,
 		Example: `  pergola admission-controller configuration --cluster runtime --url https://127.0.0.1:2750 --ca-file ca.crt
   pergola admission-controller configuration --cluster virtual --service garden/pergola-admission-controller --ca-file ca.crt`,
 		Args: cobra.NoArgs,
@@ -245,11 +255,11 @@ fail closed: while the server is down, the objects they name cannot be changed. 
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&cluster, "cluster", clusters[0], "cluster that asks: "+strings.Join(clusters, ", "))
+	flags.StringVar(&cluster, "cluster", clusters[0], "cluster that calls the webhooks: "+strings.Join(clusters, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("cluster", cobra.FixedCompletions(clusters, cobra.ShellCompDirectiveNoFileComp))
-	flags.StringVar(&url, "url", "", "where the cluster reaches the server, as in https://HOST:PORT")
-	flags.StringVar(&service, "service", "", "Service of the server in the cluster instead, as in NAMESPACE/NAME or NAMESPACE/NAME:PORT")
-	flags.StringVar(&caFile, "ca-file", "", "authority of the server's certificate, in PEM form (default: those that the host of the API server trusts)")
+	flags.StringVar(&url, "url", "", "address of the server for the cluster, as https://HOST:PORT")
+	flags.StringVar(&service, "service", "", "Service of the server in the cluster, instead of --url, as NAMESPACE/NAME or NAMESPACE/NAME:PORT")
+	flags.StringVar(&caFile, "ca-file", "", "CA of the server's certificate, as PEM (default: the CAs that the host of the API server trusts)")
 	addOutputFlag(cmd, &output, "yaml", formatJSON)
 	return cmd
 }

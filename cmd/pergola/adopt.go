@@ -30,21 +30,33 @@ func newAdopt() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt LANDSCAPE",
 		Short: "Compare a landscape that Gardener's own controllers run with Git, and stop them",
-		Long: `Moves a landscape that gardener-operator runs to Pergola, in steps that can each be repeated; docs/howto/migrate-from-gardener.md has the whole way.
+		Long: `Moves a landscape that gardener-operator runs to Pergola, in steps that can each be repeated.
+docs/howto/migrate-from-gardener.md describes all steps.
 
-Without a flag it compares, and writes nothing: the Garden that lives with the file, versions, CAs and keys, rotations, volumes of etcd, who runs
-the controllers, and every object of every component. Each finding has a level: blocks (to be settled first), restarts (pods are replaced; the
-fields that do it are listed), changes (nothing restarts), fine.
+Without a flag, the command compares and writes nothing. It compares the live Garden with the file,
+then versions, CAs and keys, rotations, etcd volumes and controllers, and every object of every
+component. Each finding has a level:
 
---stop stops the controllers of upstream, each after who would start it again: gardener-operator, gardenlets, gardener-controller-manager,
-gardener-scheduler, resource managers; only those whose work Pergola does. It waits until each has ended and holds its lease no more. Webhooks
-that nobody answers any more are taken away. Without --approve it only says which, in which order, and the id to approve. What it does is
-written down before, in ConfigMap garden/pergola-adoption. It is refused while something blocks.
+- blocks: must be resolved first
+- restarts: pods are replaced; the fields that cause it are listed
+- changes: nothing restarts
+- fine
 
-Then pergola apply takes over: the fields of gardener-operator, gardener-resource-manager and gardenlet become Pergola's, and what is equal is not
-written. --undo is the way back, before and after that: it starts again what was stopped, gardener-operator last.
+--stop stops the controllers of upstream whose work Pergola does. These are gardener-operator,
+gardenlets, gardener-controller-manager, gardener-scheduler and resource managers. Each one is
+stopped after any controller that would start it again. The command waits until each has ended and
+has released its lease, and removes webhooks that no server answers any more.
 
-Exit code 1 says that something is not fine, or that the approval is missing; 0 that a takeover changes nothing, or that the step is done.`,
+Without --approve, --stop only lists the controllers in their order, and the id to approve. It
+records each step in advance, in ConfigMap garden/pergola-adoption. It refuses to stop controllers
+while a finding blocks.
+
+Then run pergola apply to take over. The fields of gardener-operator, gardener-resource-manager and
+gardenlet become Pergola's, and equal fields are not written. --undo reverts --stop, before and
+after pergola apply: it starts the stopped controllers again, gardener-operator last.
+
+Exit code 1: a finding is not fine, or the approval is missing. Exit code 0: a takeover changes
+nothing, or the step is done.`,
 		Example: `  pergola adopt landscapes/production
   pergola adopt landscapes/production -o json
   pergola adopt landscapes/production --stop                    # shows what would be stopped, and the id
@@ -56,9 +68,9 @@ Exit code 1 says that something is not fine, or that the approval is missing; 0 
 	}
 	addOutputFlag(cmd, &a.output, "text", "json")
 	cmd.Flags().BoolVar(&a.stop, "stop", false, "stop the controllers of upstream, in the right order")
-	cmd.Flags().BoolVar(&a.undo, "undo", false, "start again what was stopped")
-	cmd.Flags().StringVar(&a.approve, "approve", "", "stop exactly the controllers that a run with this id has named")
-	cmd.Flags().BoolVar(&a.showFine, "all", false, "print what is fine, too")
+	cmd.Flags().BoolVar(&a.undo, "undo", false, "start the stopped controllers again")
+	cmd.Flags().StringVar(&a.approve, "approve", "", "stop exactly the controllers that a run listed with this id")
+	cmd.Flags().BoolVar(&a.showFine, "all", false, "also print findings of level fine")
 	cmd.MarkFlagsMutuallyExclusive("stop", "undo")
 	a.access.add(cmd)
 	return cmd
@@ -124,9 +136,9 @@ func (a *adoptCommand) stopAll(ctx context.Context, cmd *cobra.Command, adopter 
 			fmt.Fprintf(w, "  %d. %s (%s): %s\n", i+1, printable(one.String()), countText(int(one.Replicas), "replica"), printable(one.Reason))
 		}
 		if a.approve != "" {
-			fmt.Fprintf(w, "Nothing was stopped: id %s is not of these.\n", printable(a.approve))
+			fmt.Fprintf(w, "Nothing was stopped: id %s does not match this list.\n", printable(a.approve))
 		}
-		fmt.Fprintf(w, "Do it with: --stop --approve %s\n", stopping.Approval)
+		fmt.Fprintf(w, "Stop them with: --stop --approve %s\n", stopping.Approval)
 	})
 	if err == nil && !stopping.IsDone {
 		return errFinding
@@ -199,13 +211,13 @@ func (a *adoptCommand) printReport(w io.Writer, r *adoption.Report, dir string) 
 	fmt.Fprintf(w, "%d block, %d restart, %d change, %d fine.", r.Summary[adoption.LevelBlocks], r.Summary[adoption.LevelRestarts], r.Summary[adoption.LevelChanges], r.Summary[adoption.LevelFine])
 	switch {
 	case r.IsBlocked():
-		fmt.Fprintln(w, " Settle what blocks, then compare again.")
+		fmt.Fprintln(w, " Resolve the blocking findings, then compare again.")
 	case r.HasStopped:
 		fmt.Fprintf(w, " Controllers are stopped: pergola apply %s%s takes over, pergola adopt %[1]s%[2]s --undo starts them again.\n", dir, a.access.commandFlags())
 	case len(r.ControllersToStop()) > 0:
 		fmt.Fprintf(w, " Next: pergola adopt %s%s --stop.\n", dir, a.access.commandFlags())
 	case r.IsClean():
-		fmt.Fprintln(w, " Nothing has to be stopped, and nothing to be taken over.")
+		fmt.Fprintln(w, " Nothing has to be stopped or taken over.")
 	default:
 		fmt.Fprintf(w, " Nothing has to be stopped. Next: pergola apply %s%s.\n", dir, a.access.commandFlags())
 	}
@@ -231,7 +243,7 @@ func printFinding(w io.Writer, f adoption.Finding) {
 	}
 	for i, field := range f.Fields {
 		if i == shownFields {
-			fmt.Fprintf(w, "      … and %d fields more\n", len(f.Fields)-i)
+			fmt.Fprintf(w, "      … and %d more fields\n", len(f.Fields)-i)
 			break
 		}
 		fmt.Fprintln(w, "      "+printable(fieldLine(field)))

@@ -67,10 +67,10 @@ func TestAdopt(t *testing.T) {
 	require.NotEmpty(t, o.stdout, "%+v", o)
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stdout, "Blocks the takeover:\n  runtime: Garden local: spec.virtualCluster.gardener.clusterIdentity differs from the file\n"+
-		"      spec.virtualCluster.gardener.clusterIdentity: \"another\" → \"local\"\n    → write what lives into the file: ")
-	assert.Contains(t, o.stdout, "ca would be generated anew: what it has signed or encrypted would count no more\n    → label the Secret that has its data: kubectl -n garden label secret NAME secrets-manager-use-data-for-name=ca\n")
+		"      spec.virtualCluster.gardener.clusterIdentity: \"another\" → \"local\"\n    → write the live value into the file: ")
+	assert.Contains(t, o.stdout, "ca would be regenerated: everything that it signed or encrypted would become invalid\n    → label the Secret that has its data: kubectl -n garden label secret NAME secrets-manager-use-data-for-name=ca\n")
 	assert.Contains(t, o.stdout, "runtime: Deployment garden/gardener-operator: gardener-operator, 3 replicas: Pergola does its work\n")
-	assert.Contains(t, o.stdout, "Settle what blocks, then compare again.\n")
+	assert.Contains(t, o.stdout, "Resolve the blocking findings, then compare again.\n")
 	assert.NotContains(t, o.stdout, "Fine:\n")
 	assert.Contains(t, adopt("--all").stdout, "Fine:\n  runtime: gardener-operator is v1.150.1, the catalogue is written for Gardener v1.150.0\n")
 	report := decode[adoption.Report](t, adopt("-o", "json"))
@@ -99,11 +99,11 @@ func TestNextStepOfAdopt(t *testing.T) {
 		want   string
 	}{
 		"something runs":            {adoption.Report{Controllers: stops, Findings: changes}, " Next: pergola adopt dir --stop.\n"},
-		"something blocks":          {adoption.Report{Controllers: stops, Findings: []adoption.Finding{{Level: adoption.LevelBlocks}}}, " Settle what blocks, then compare again.\n"},
+		"something blocks":          {adoption.Report{Controllers: stops, Findings: []adoption.Finding{{Level: adoption.LevelBlocks}}}, " Resolve the blocking findings, then compare again.\n"},
 		"all is stopped":            {adoption.Report{HasStopped: true, Findings: changes}, " Controllers are stopped: pergola apply dir takes over, pergola adopt dir --undo starts them again.\n"},
 		"nothing runs":              {adoption.Report{Findings: changes}, " Nothing has to be stopped. Next: pergola apply dir.\n"},
 		"nothing has to be stopped": {adoption.Report{Controllers: []adoption.Controller{{Name: "gardener-scheduler", Replicas: 1}}, Findings: changes}, " Nothing has to be stopped. Next: pergola apply dir.\n"},
-		"Pergola has all":           {adoption.Report{Findings: []adoption.Finding{{Level: adoption.LevelFine}}}, " Nothing has to be stopped, and nothing to be taken over.\n"},
+		"Pergola has all":           {adoption.Report{Findings: []adoption.Finding{{Level: adoption.LevelFine}}}, " Nothing has to be stopped or taken over.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -48,32 +48,36 @@ func newApply() *cobra.Command {
 		// The names of similar commands in other tools.
 		SuggestFor: []string{"plan", "up", "reconcile"},
 		Short:      "Converge the clusters to a landscape and wait for health",
-		Long: `Validates, then applies the landscape in the order of its flows: the Garden, what Git declares for the
-virtual garden, the Seeds, the Shoots. A part that fails stops only what depends on it; running it
-again completes what is missing and leaves unchanged objects alone.
+		Long: `Validates the landscape, then applies it in the order of its flows: the Garden, the declarations for
+the virtual garden, the Seeds, the Shoots. A failed part stops only the parts that depend on it. A
+second run completes the missing parts and leaves unchanged objects alone.
 
-What is applied are the files of the work tree as they are; the first line says at which commit they are, and how
-many of them are not committed. With --watch they are followed: a new state, by an edit, a commit or a checkout, is
-applied as soon as it is valid; one that is not is reported, and the former state stays in force. What fails then is
-tried again, first after 15 seconds, later every five minutes; until then, what could be applied is kept.
+The command applies the files of the work tree. The first line names their commit, and how many
+files are not committed. With --watch, it follows the files and applies each new valid state, after
+an edit, a commit or a checkout. An invalid state is reported and the previous one stays applied.
+Failed parts are retried, first after 15 seconds, later every five minutes; the applied parts are
+maintained meanwhile.
 
-An object that exists already is adopted: it is deleted when it is not declared any more. What kubectl apply, Helm or
-Gardener applied of it is taken over, and removed where it is not declared; what others have set stays, and where it
-differs from the declaration that is a conflict, see --force-conflicts. --dry-run shows all of that.
+An existing object is adopted, and is deleted when it is no longer declared. Fields that kubectl
+apply, Helm or Gardener applied are taken over, and removed if they are not declared. Fields that
+others have set stay; a different declared value is a conflict, see --force-conflicts. --dry-run
+shows all of this.
 
-Nothing is applied while no key opens one of the encrypted Secrets (SOPS_AGE_KEY_FILE, SOPS_AGE_KEY); --dry-run leaves
-such Secrets out, and a note says so.
+Nothing is applied while no key opens one of the encrypted Secrets (SOPS_AGE_KEY_FILE,
+SOPS_AGE_KEY). --dry-run leaves such Secrets out, and a note says so.
 
-Exit code 1 says that something failed or was held, or, with --dry-run, that there are differences or that a
-cluster or a Secret could not be compared (the first lines say so then); 0 with --dry-run that there are none.
+Exit code 1: something failed or was held. With --dry-run, 1 means that there are differences, or
+that a cluster or Secret could not be compared (see the first lines); 0 means none.
 
-Every object that Pergola makes is in the inventory of a bundle (a ConfigMap ` + owner.InventoryPrefix + `* in namespace
-garden, or status.resources of a ManagedResource), except:
+Every object that Pergola creates is in the inventory of a bundle, except the objects listed below.
+An inventory is a ConfigMap ` + owner.InventoryPrefix + `* in namespace garden, or
+status.resources of a ManagedResource.
+
 ` + landscape.DescribeUninventoriedKinds(),
 		Example: `  pergola apply landscapes/local
   pergola apply landscapes/local --dry-run
   pergola apply landscapes/local --watch          # keep repairing drift, follow the files
-  pergola apply landscapes/local --approve 3f2a…  # let held deletions pass`,
+  pergola apply landscapes/local --approve 3f2a…  # approve held deletions`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.cmd, a.dir = cmd, args[0]
@@ -99,17 +103,17 @@ garden, or status.resources of a ManagedResource), except:
 			case err != nil:
 				return err
 			case a.heldCount > 0:
-				return commands.Finding{Err: fmt.Errorf("%s held: the clusters are not as Git says yet", pluralForm(a.heldCount, "1 object is", fmt.Sprintf("%d objects are", a.heldCount)))}
+				return commands.Finding{Err: fmt.Errorf("%s held: the clusters do not match Git yet", pluralForm(a.heldCount, "1 object is", fmt.Sprintf("%d objects are", a.heldCount)))}
 			}
 			return nil
 		},
 	}
 	addOutputFlag(cmd, &a.output, "text", "json")
 	cmd.Flags().BoolVar(&a.isDryRun, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
-	cmd.Flags().BoolVar(&a.isWatch, "watch", false, "stay: try again what fails, repair drift, and apply the files again when they change")
+	cmd.Flags().BoolVar(&a.isWatch, "watch", false, "keep running: retry failures, repair drift, and apply the files again when they change")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print every object that is written")
 	cmd.Flags().StringArrayVar(&a.approve, "approve", nil, "approve held deletions by the id that a run printed")
-	cmd.Flags().StringArrayVar(&a.force, "force-conflicts", nil, `overwrite what others have set in an object ("ConfigMap garden/name"); may be given several times`)
+	cmd.Flags().StringArrayVar(&a.force, "force-conflicts", nil, `overwrite the fields that others have set in an object ("ConfigMap garden/name"); may be given several times`)
 	a.access.add(cmd)
 	return cmd
 }
@@ -181,7 +185,7 @@ func printDryRun(w io.Writer, p change.Plan, err error, output string, colored b
 // incompleteError marks an incomplete comparison. Its cause is already printed above the plan.
 type incompleteError struct{ error }
 
-func (incompleteError) Error() string   { return "the comparison is incomplete, see its beginning" }
+func (incompleteError) Error() string   { return "the comparison is incomplete, see its first lines" }
 func (e incompleteError) Unwrap() error { return commands.Finding{Err: e.error} }
 
 // converge applies the landscape once and prints the result. It stops at the timeout or when ctx
@@ -209,15 +213,15 @@ func (a *applyCommand) converge(ctx context.Context, c *landscape.Converger) err
 	}
 	switch {
 	case ctx.Err() != nil:
-		return commands.Finding{Err: errors.New("interrupted: what was sent is recorded in the inventories, run apply again to complete it")}
+		return commands.Finding{Err: errors.New("interrupted: the inventories record all sent objects; run apply again to complete the missing ones")}
 	case err != nil:
 		printProblems(a.cmd, report, err)
 		if limited.Err() != nil {
 			fmt.Fprintf(a.cmd.ErrOrStderr(), "Gave up after %s (--timeout).\n", time.Since(started).Round(time.Second))
 		}
 		a.isLockedByOther = errors.As(err, new(*landscape.LeaseHeldError))
-		if !a.isLockedByOther && !a.isWatch { // who holds a lease says what to do
-			fmt.Fprintln(a.cmd.ErrOrStderr(), "Next: repair that and run apply again; it completes what is missing.")
+		if !a.isLockedByOther && !a.isWatch { // the error about the lease says what to do
+			fmt.Fprintln(a.cmd.ErrOrStderr(), "Next: fix the problems and run apply again; it completes the missing parts.")
 		}
 		return exitAfterProblems(err)
 	}
@@ -252,7 +256,7 @@ func printProblems(cmd *cobra.Command, report *landscape.RunReport, err error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "  "+printable(p))
 	}
 	if fault, caught := errors.AsType[*panics.Error](err); caught && fault.Unwrap() == nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "The stack of the fault, for the report of it:\n%s\n", fault.Stack)
+		fmt.Fprintf(cmd.ErrOrStderr(), "Stack trace for the bug report:\n%s\n", fault.Stack)
 	}
 	for _, o := range report.Owners {
 		var blocked []string

@@ -37,14 +37,14 @@ func TestRequiredFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"backup", "l"}, "--to (file that is written; one that is there is replaced) is missing: pergola backup LANDSCAPE --to FILE [flags]; pergola backup --help has examples"},
-		{[]string{"backup", "l", "--cluster", "runtime"}, "--to (file that is written; "},
+		{[]string{"backup", "l"}, "--to (file to write; an existing file is replaced) is missing: pergola backup LANDSCAPE --to FILE [flags]; pergola backup --help has examples"},
+		{[]string{"backup", "l", "--cluster", "runtime"}, "--to (file to write; "},
 		{[]string{"restore", "l", "--dry-run"}, "--from (the backup) is missing: pergola restore LANDSCAPE --from FILE [flags]; pergola restore --help has examples"},
 		{[]string{"comment"}, "--provider (forge: "},
 		{[]string{"gardenlet", "--garden-kubeconfig", "x"}, "--seed (name of the Seed) is missing: "},
 		{[]string{"gardenlet", "--seed", "x"}, "[flags]; pergola gardenlet --help has examples"},
 		{[]string{"adopt", "l", "--stop", "--undo"}, "pergola adopt --help has examples"},
-		{[]string{"hook", "post-receive", "--url", "https://x"}, "--landscape (Landscape that is synced, and its receiver; several times for several), --token-file (file with the token of the receivers) are missing: "},
+		{[]string{"hook", "post-receive", "--url", "https://x"}, "--landscape (Landscape to sync, and its receiver; may be given several times), --token-file (file with the token of the receivers) are missing: "},
 	} {
 		o := pergola(t, test.args...)
 		assert.Equal(t, 2, o.code, test.args)
@@ -62,10 +62,10 @@ func TestAgeKeys(t *testing.T) {
 	for _, test := range []struct{ variable, value, want string }{
 		{envAgeKeyFile, root + "/nope", "SOPS_AGE_KEY_FILE: file " + root + "/nope does not exist; set the variable to a file with age keys, or unset it"},
 		{envAgeKeyFile, root, "SOPS_AGE_KEY_FILE: read " + root + ": is a directory"},
-		{envAgeKeyFile, root + "/garbage", "SOPS_AGE_KEY_FILE: " + root + "/garbage: line 2 is no age key; a key begins with AGE-SECRET-KEY-1"},
-		{envAgeKey, "nothing", "SOPS_AGE_KEY: line 1 is no age key; a key begins with AGE-SECRET-KEY-1"},
-		{envAgeKey, "AGE-SECRET-KEY-1HIDDEN", "SOPS_AGE_KEY: line 1 is no age key"},
-		{envAgeKey, "age1qqqq", "SOPS_AGE_KEY: line 1 is no age key"},
+		{envAgeKeyFile, root + "/garbage", "SOPS_AGE_KEY_FILE: " + root + "/garbage: line 2 is not an age key; a key begins with AGE-SECRET-KEY-1"},
+		{envAgeKey, "nothing", "SOPS_AGE_KEY: line 1 is not an age key; a key begins with AGE-SECRET-KEY-1"},
+		{envAgeKey, "AGE-SECRET-KEY-1HIDDEN", "SOPS_AGE_KEY: line 1 is not an age key"},
+		{envAgeKey, "age1qqqq", "SOPS_AGE_KEY: line 1 is not an age key"},
 	} {
 		t.Run(test.value, func(t *testing.T) {
 			t.Setenv(test.variable, test.value)

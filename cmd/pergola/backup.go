@@ -36,14 +36,21 @@ func newBackup() *cobra.Command {
 	var b backupCommand
 	cmd := &cobra.Command{
 		Use:   "backup LANDSCAPE --to FILE",
-		Short: "Save what a landscape has in no Git: CAs, keys, the state of rotations",
-		Long: `Reads from the runtime cluster and the seeds what a lost cluster would take with it, and writes it into one file, encrypted with age:
-the Secrets of the secrets manager (of Shoots those that move with a control plane), status.credentials of the Garden, its UID, the
-records of executed operations, and the Secrets and ConfigMaps that the Garden or a Landscape refers to and Git does not declare. Nothing
-is written to a cluster. pergola restore brings it back; docs/howto/back-up-and-restore.md has the whole way, with the data of etcd, which is not in it.
+		Short: "Save the data of a landscape that is not in Git: CAs, keys, the state of rotations",
+		Long: `Reads data that would be lost with a cluster from the runtime cluster and the seeds, and writes it
+into one file, encrypted with age:
 
-The file is for the recipients of --recipient and --recipients-file, else for those of the .sops.yaml of the landscape. It is written as
-a whole or not at all. A seed that cannot be reached is an error: --cluster says which ones are saved without it.`,
+- the Secrets of the secrets manager (Shoots: the Secrets that move with a control plane).
+- status.credentials and the UID of the Garden.
+- the records of executed operations.
+- the Secrets and ConfigMaps that the Garden or a Landscape refers to and Git does not declare.
+
+Nothing is written to a cluster. pergola restore restores the file. The file has no etcd data;
+docs/howto/back-up-and-restore.md describes all steps, including etcd.
+
+The file is encrypted for the recipients of --recipient and --recipients-file, else for the
+recipients in the .sops.yaml of the landscape. It is written completely or not at all. The command
+fails if a seed is unreachable; use --cluster to back up selected clusters.`,
 		Example: `  pergola backup landscapes/local --to local.backup
   pergola backup landscapes/local --to local.backup --recipient age1… --cluster runtime
   pergola backup show local.backup`,
@@ -52,10 +59,10 @@ a whole or not at all. A seed that cannot be reached is an error: --cluster says
 	}
 	addOutputFlag(cmd, &b.output, "text", "json")
 	flags := cmd.Flags()
-	flags.StringVar(&b.to, "to", "", "file that is written; one that is there is replaced")
-	flags.StringArrayVar(&b.recipients, "recipient", nil, "public age key of who can open it; may be given several times")
-	flags.StringArrayVar(&b.files, "recipients-file", nil, "file with public age keys, one a line; may be given several times")
-	flags.StringArrayVar(&b.clusters, "cluster", nil, "cluster that is saved (default: the runtime cluster and all seeds); may be given several times")
+	flags.StringVar(&b.to, "to", "", "file to write; an existing file is replaced")
+	flags.StringArrayVar(&b.recipients, "recipient", nil, "public age key of a recipient; may be given several times")
+	flags.StringArrayVar(&b.files, "recipients-file", nil, "file with public age keys, one per line; may be given several times")
+	flags.StringArrayVar(&b.clusters, "cluster", nil, "cluster to save, always with the runtime cluster (default: the runtime cluster and all seeds); may be given several times")
 	b.access.add(cmd)
 	_ = cmd.MarkFlagRequired("to")
 	cmd.AddCommand(newBackupShow())
@@ -73,7 +80,7 @@ func (b *backupCommand) run(cmd *cobra.Command, dir string) error {
 		return err
 	}
 	if l.Config.Name == "" {
-		return fmt.Errorf("%s says no name of the landscape", dir)
+		return fmt.Errorf("%s: landscape.yaml has no readable metadata.name", dir)
 	}
 	clusters, err := b.connect(cmd, l)
 	for _, c := range clusters {
@@ -86,7 +93,7 @@ func (b *backupCommand) run(cmd *cobra.Command, dir string) error {
 	defer cancel()
 	from := recovery.Source{Landscape: l, Clusters: clusters, Clock: clock.RealClock{}, Program: version}
 	if from.Revision, from.Dirty, err = revisionOf(dir); err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "Note: the backup does not say of which commit it is: %v\n", err)
+		fmt.Fprintf(cmd.ErrOrStderr(), "Note: the backup does not record the commit of the landscape: %v\n", err)
 	}
 	archive, err := recovery.Collect(ctx, from)
 	if err != nil {
@@ -98,7 +105,7 @@ func (b *backupCommand) run(cmd *cobra.Command, dir string) error {
 	if b.output == formatJSON {
 		return printManifest(cmd, archive.Manifest)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Backup %s of landscape %s is in %s: %s of %s. It has no data of etcd: see docs/howto/back-up-and-restore.md.\n", archive.Manifest.ID, l.Config.Name, b.to,
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Backup %s of landscape %s is in %s: %s of %s. It has no etcd data: see docs/howto/back-up-and-restore.md.\n", archive.Manifest.ID, l.Config.Name, b.to,
 		pluralForm(len(archive.Entries), "1 object", fmt.Sprintf("%d objects", len(archive.Entries))), pluralForm(len(archive.Manifest.Clusters), "1 cluster", fmt.Sprintf("%d clusters", len(archive.Manifest.Clusters))))
 	return err
 }
@@ -127,7 +134,7 @@ func (b *backupCommand) collectRecipients(dir string) ([]age.Recipient, error) {
 		return out, nil
 	}
 	if len(b.recipients)+len(b.files) > 0 {
-		return nil, errors.New("--recipient and --recipients-file name nobody")
+		return nil, errors.New("--recipient and --recipients-file name no recipient")
 	}
 	return recovery.SopsRecipients(dir)
 }
@@ -186,9 +193,10 @@ func newBackupShow() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "show FILE",
-		Short: "List what is in a backup, without values",
-		Long: `Opens a backup with the age key of one of its recipients (SOPS_AGE_KEY, SOPS_AGE_KEY_FILE or the keys.txt of sops), checks all of it, and
-lists what is in it: names, what certificates say in public, and checksums, which have something random in them. It asks no cluster.`,
+		Short: "List the contents of a backup, without values",
+		Long: `Opens a backup with the age key of one of its recipients (SOPS_AGE_KEY, SOPS_AGE_KEY_FILE or the
+keys.txt of sops). It checks all of the backup and lists its contents: names, public data of
+certificates, and salted checksums. It asks no cluster.`,
 		Example: `  pergola backup show local.backup
   pergola backup show local.backup -o json`,
 		Args: cobra.ExactArgs(1),
@@ -227,7 +235,7 @@ func showBackup(cmd *cobra.Command, m recovery.Manifest) error {
 	revision := m.Landscape.Revision
 	switch {
 	case revision == "":
-		revision = "of no Git repository"
+		revision = "without a Git commit"
 	case m.Landscape.Dirty:
 		revision += ", with changes that were not committed"
 	}
@@ -237,13 +245,13 @@ func showBackup(cmd *cobra.Command, m recovery.Manifest) error {
 	for _, c := range m.Clusters {
 		same := ""
 		if c.SameAs != "" {
-			same = ", which is " + c.SameAs
+			same = ", the same cluster as " + c.SameAs
 		}
 		fmt.Fprintf(out, "Cluster    %s (%s)%s\n", printable(c.Name), printable(c.UID), same)
 	}
 	fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(table, "CLUSTER\tKIND\tNAME\tSORT\tCHECKSUM\tCERTIFICATE")
+	fmt.Fprintln(table, "CLUSTER\tKIND\tNAME\tORIGIN\tCHECKSUM\tCERTIFICATE")
 	for _, e := range m.Entries {
 		certificate := ""
 		if e.Certificate != nil {

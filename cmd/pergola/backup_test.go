@@ -48,7 +48,7 @@ func TestBackupShow(t *testing.T) {
 
 	o = pergola(t, "backup", "show", key)
 	assert.Equal(t, 2, o.code)
-	assert.Contains(t, o.stderr, "it is no backup of Pergola: give a file that pergola backup LANDSCAPE --to FILE has written")
+	assert.Contains(t, o.stderr, "it is not a backup of Pergola: give an age-encrypted file that pergola backup LANDSCAPE --to FILE has written")
 	assert.NotContains(t, o.stderr, "AGE-SECRET")
 }
 
@@ -62,12 +62,12 @@ func TestBackupArguments(t *testing.T) {
 		args   []string
 		stderr string
 	}{
-		"no file":           {[]string{dir}, `--to (file that is written; one that is there is replaced) is missing: pergola backup LANDSCAPE --to FILE [flags]; pergola backup --help has examples`},
-		"nobody":            {[]string{dir, "--to", to}, "the landscape has no .sops.yaml, which would say for whom: say with --recipient who can open the backup"},
-		"a wrong recipient": {[]string{dir, "--to", to, "--recipient", "bob"}, `--recipient: "bob" is no public age key`},
+		"no file":           {[]string{dir}, `--to (file to write; an existing file is replaced) is missing: pergola backup LANDSCAPE --to FILE [flags]; pergola backup --help has examples`},
+		"nobody":            {[]string{dir, "--to", to}, "the landscape has no .sops.yaml, which would name the recipients: name those of the backup with --recipient"},
+		"a wrong recipient": {[]string{dir, "--to", to, "--recipient", "bob"}, `--recipient: "bob" is not a public age key`},
 		"a private key":     {[]string{dir, "--to", to, "--recipient", id.String()}, "this is a private age key"},
 		"no such file":      {[]string{dir, "--to", to, "--recipients-file", to}, "--recipients-file: open "},
-		"no landscape":      {[]string{filepath.Join(dir, "nope"), "--to", to}, "nope is no landscape: there is no such folder"},
+		"no landscape":      {[]string{filepath.Join(dir, "nope"), "--to", to}, "nope is not a landscape: there is no such folder"},
 		"no access":         {[]string{dir, "--to", to, "--recipient", id.Recipient().String()}, "cluster runtime: no access"},
 		"no such cluster":   {[]string{dir, "--to", to, "--recipient", id.Recipient().String(), "--cluster", "x"}, "--cluster x: there is no cluster of the landscape with a backup \"x\"; want one of runtime, local"},
 	} {

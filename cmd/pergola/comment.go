@@ -32,13 +32,15 @@ func newComment() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "comment --provider PROVIDER [--repository OWNER/NAME] [--number N] < FILE",
 		Short: "Keep one comment of a pull request up to date",
-		Long: `Writes the Markdown on standard input as a comment of a pull request (GitLab: a merge request), or changes the one it wrote
-before: it is found by an invisible marker at its beginning and by its author. Where jobs run at the same time one comment
-stays. What is longer than the forge takes is cut after a line.
+		Long: `Writes the Markdown on standard input as a comment of a pull request (GitLab: a merge request), or
+updates the comment that it wrote before. It finds that comment by its author and by an invisible
+marker at the beginning. If jobs run at the same time, one comment stays. Text beyond the forge's
+limit is cut after a line.
 
-In jobs of GitHub, GitLab, Gitea and Forgejo the repository, the number and the address of the forge are known. The token is in
---token-file, or in GITHUB_TOKEN or GH_TOKEN (github), GITLAB_TOKEN (gitlab), GITEA_TOKEN (gitea), FORGEJO_TOKEN (forgejo);
-jobs of Gitea and Forgejo have GITHUB_TOKEN, too. GitLab's CI_JOB_TOKEN may not write comments.`,
+In jobs of GitHub, GitLab, Gitea and Forgejo, the repository, the number and the address of the
+forge are known. The token is in --token-file, or in a variable: GITHUB_TOKEN or GH_TOKEN (github),
+GITLAB_TOKEN (gitlab), GITEA_TOKEN (gitea), FORGEJO_TOKEN (forgejo). Jobs of Gitea and Forgejo also
+have GITHUB_TOKEN. GitLab's CI_JOB_TOKEN cannot write comments.`,
 		Example: `  pergola diff --all --from origin/main... -o markdown | pergola comment --provider github --delete-empty`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,16 +79,16 @@ jobs of Gitea and Forgejo have GITHUB_TOKEN, too. GitLab's CI_JOB_TOKEN may not 
 		},
 	}
 	cmd.Flags().StringVar(&o.Provider, "provider", "", "forge: "+strings.Join(forge.Providers(), ", "))
-	cmd.Flags().StringVar(&o.URL, "url", "", "address of the forge or of its API (default: that of the job, or the public one)")
+	cmd.Flags().StringVar(&o.URL, "url", "", "address of the forge or of its API (default: from the job, or the public forge)")
 	cmd.Flags().StringVar(&repository, "repository", "", "repository of the pull request")
 	cmd.Flags().IntVar(&number, "number", 0, "number of the pull request")
-	cmd.Flags().StringVar(&c.Marker, "marker", "pergola", "tells comments of several jobs apart")
-	cmd.Flags().StringVar(&c.Author, "author", "", "login that the token writes as (default: the forge is asked)")
-	cmd.Flags().BoolVar(&c.DeleteEmpty, "delete-empty", false, "without text, take the comment away")
-	cmd.Flags().StringVar(&c.FullTextLocation, "whole", "", "where all of a text is that has to be cut, e.g. 'the summary of the job'")
+	cmd.Flags().StringVar(&c.Marker, "marker", "pergola", "name that distinguishes the comments of several jobs")
+	cmd.Flags().StringVar(&c.Author, "author", "", "login of the user that the token belongs to (default: read from the forge)")
+	cmd.Flags().BoolVar(&c.DeleteEmpty, "delete-empty", false, "delete the comment if there is no text")
+	cmd.Flags().StringVar(&c.FullTextLocation, "whole", "", "place of the full text if it has to be cut, e.g. 'the summary of the job'")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the token")
-	cmd.Flags().StringVar(&caFile, "ca-file", "", "certificates that are trusted besides those of the system, as PEM")
-	cmd.Flags().DurationVar(&within, "timeout", 3*time.Minute, "how long it is tried")
+	cmd.Flags().StringVar(&caFile, "ca-file", "", "certificates to trust besides the certificates of the system, as PEM")
+	cmd.Flags().DurationVar(&within, "timeout", 3*time.Minute, "how long to retry")
 	_ = cmd.MarkFlagRequired("provider") // the flag exists
 	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(forge.Providers(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -102,7 +104,7 @@ func postComment(cmd *cobra.Command, o forge.Options, repository string, number 
 	defer cancel()
 	patience := forge.CIRetryPolicy(clock.RealClock{})
 	patience.OnWait = func(err error, wait time.Duration) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s; trying again in %s\n", printable(err.Error()), wait.Round(time.Second))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s; retrying in %s\n", printable(err.Error()), wait.Round(time.Second))
 	}
 	result, err := f.EnsureComment(ctx, repository, number, c, patience)
 	if err != nil {

@@ -30,24 +30,29 @@ func newDiff() *cobra.Command {
 		// The names of similar commands in other tools.
 		SuggestFor: []string{"plan", "preview"},
 		Short:      "Show what a change does to every cluster",
-		Long: `Renders two Git revisions of a landscape and compares the results, and what they declare; without --to it takes
-the work tree. Only what the change can reach is rendered: a Garden, Seed or Shoot whose declaration and whose surroundings
-(the objects it refers to, overlays, images, facts) are the same is the same in every cluster. With --live it compares with the
-clusters instead, by server-side dry run. Values of Secrets are never shown.
+		Long: `Renders two Git revisions of a landscape, and compares the results and the declarations. Without
+--to, it compares with the work tree. With --live, it compares with the clusters instead, by
+server-side dry run. Values of Secrets are never shown.
 
-Several landscapes give one report. --all takes every landscape of the repository, or of the folder that is given, and shows
-those that change; folders that other landscapes build on are shown as part of these.
+Only affected owners are rendered. A Garden, Seed or Shoot is not affected if its declaration and
+its inputs (referenced objects, overlays, images, facts) are the same.
 
---from main... (with three dots, as in git diff) begins where the revision and main parted, as a pull request is shown; so does
---merge-base. A --from revision that is not valid is compared as far as it renders; in a revision without the landscape there
-is nothing of it. With --to the folder is taken from the repository alone, which may be bare.
-Both revisions are rendered with the catalogue of this program (or --catalogue): what another catalogue changes is in the
-recorded render (pergola golden), which is why a new catalogue is a commit of its own.
+Several landscapes give one report. --all compares every landscape of the repository, or of the
+given folder, and shows those that change. Folders that other landscapes build on are shown as part
+of these landscapes.
 
-Encrypted Secrets that no key opens (SOPS_AGE_KEY_FILE, SOPS_AGE_KEY) are compared as they are encrypted; with --live
-they are left out, which a note says.
+--from main... (with three dots, as in git diff) begins at the common ancestor of the revision and
+main, as a pull request does. --merge-base does the same. An invalid --from revision is compared as
+far as it renders. If a revision does not contain the landscape, it is treated as empty. With --to,
+the folder is read from the repository alone, which may be bare.
 
-Exit code 1 says that there are differences, that something was left out, or that a revision is not valid.`,
+Both revisions are rendered with the catalogue of this program (or --catalogue). The recorded render
+(pergola golden) shows the changes of another catalogue: commit a new catalogue separately.
+
+Encrypted Secrets that no key opens (SOPS_AGE_KEY_FILE, SOPS_AGE_KEY) are compared in encrypted
+form. With --live, they are left out, and a note says so.
+
+Exit code 1: there are differences, something was left out, or a revision is not valid.`,
 		Example: `  pergola diff landscapes/local
   pergola diff landscapes/local --from main --to HEAD -o markdown
   pergola diff --all --from origin/main... --to HEAD -o html --output-file diff.html
@@ -70,10 +75,10 @@ Exit code 1 says that there are differences, that something was left out, or tha
 	}
 	addOutputFlag(cmd, &d.output, plan.FormatText, plan.FormatMarkdown, plan.FormatJSON, plan.FormatHTML)
 	cmd.Flags().StringVar(&d.file, "output-file", "", "write the report to this file instead of printing it")
-	cmd.Flags().StringVar(&d.from, "from", "HEAD", "revision to compare from, as git rev-parse has it (branch, tag, commit, HEAD~2, main@{1}); REV... is where it and --to parted")
+	cmd.Flags().StringVar(&d.from, "from", "HEAD", "revision to compare from, in the syntax of git rev-parse (branch, tag, commit, HEAD~2, main@{1}); REV... is its common ancestor with --to")
 	cmd.Flags().StringVar(&d.to, "to", "", "revision to compare to (default: the work tree)")
-	cmd.Flags().BoolVar(&d.mergeBase, "merge-base", false, "compare from where --from and --to parted")
-	cmd.Flags().BoolVar(&d.isAll, "all", false, "all landscapes of the repository, or of the folder given, that change")
+	cmd.Flags().BoolVar(&d.mergeBase, "merge-base", false, "compare from the common ancestor of --from and --to")
+	cmd.Flags().BoolVar(&d.isAll, "all", false, "compare all landscapes of the repository, or of the given folder, and show those that change")
 	cmd.Flags().BoolVar(&d.isLive, "live", false, "compare with the clusters by server-side dry run")
 	d.access.add(cmd)
 	return cmd
@@ -91,10 +96,10 @@ type diffCommand struct {
 
 func (d *diffCommand) run(args []string) error {
 	if d.isLive && (d.isAll || d.mergeBase || d.cmd.Flags().Changed("from") || d.cmd.Flags().Changed("to")) {
-		return errors.New("--live compares with the clusters: it goes without --from and --to, --merge-base and --all")
+		return errors.New("--live compares with the clusters: omit --from, --to, --merge-base and --all")
 	}
 	if !d.isLive && d.cmd.Flags().Changed("kubeconfig") {
-		return errors.New("--kubeconfig is for --live: without it two revisions are compared, and no cluster is read")
+		return errors.New("--kubeconfig is for --live: without --live, no cluster is read")
 	}
 	dirs, err := d.folders(args)
 	if err != nil {
@@ -118,7 +123,7 @@ func (d *diffCommand) run(args []string) error {
 			p.Notes = append(append(p.Notes, "it could not be compared: "+firstLine(err)), firstErrorLines(err)...)
 		}
 		if d.to != "" && p.From == p.To {
-			fmt.Fprintf(d.cmd.ErrOrStderr(), "Note: %s is compared with itself: give another revision by --from, or leave --to out to compare with the files as they are\n", p.To)
+			fmt.Fprintf(d.cmd.ErrOrStderr(), "Note: %s is compared with itself: give another revision by --from, or omit --to to compare with the work tree\n", p.To)
 		}
 		if d.isAll && p.IsEmpty() && len(p.Notes) == 0 {
 			continue

@@ -20,7 +20,7 @@ func TestDiffOfHibernation(t *testing.T) {
 	seen := visibleTableRows(o.stdout)
 	assert.Equal(t, []string{"etcd-events, etcd-main, kube-apiserver, kube-controller-manager, kube-scheduler | local | shoot garden-local/local"}, seen["Control planes that stop"])
 	assert.Empty(t, seen["Control planes that restart"])
-	assert.Contains(t, seen["What happens besides the changes"], "hibernates the cluster: its nodes and its control plane stop | virtual | Shoot garden-local/local")
+	assert.Contains(t, seen["Effects besides the changes"], "hibernates the cluster: its nodes and its control plane stop | virtual | Shoot garden-local/local")
 	assert.NotContains(t, o.stdout, "may roll")
 	assert.NotContains(t, o.stdout, "restart")
 	commit()

@@ -40,12 +40,12 @@ func TestDiffOfARemovedShoot(t *testing.T) {
 			o := pergola(t, "diff", dir)
 			assert.Equal(t, 1, o.code, "%+v", o)
 			assert.Contains(t, o.stdout, "\n1 to change, 1 held, ")
-			assert.Contains(t, o.stdout, "! Shoot garden-local/local  (removal is held: its file is gone)\n")
-			assert.Contains(t, o.stdout, "Note: Shoot garden-local/local: its file is gone, but this version cannot take down a Shoot with what runs for it: put shoot.yaml back, or delete it by hand, "+
-				"which needs, on cluster virtual: kubectl annotate shoot -n garden-local local confirmation.gardener.cloud/deletion=true\n")
-			assert.Equal(t, 1, strings.Count(o.stdout+o.stderr, "cannot take down"), "what to do is said once")
+			assert.Contains(t, o.stdout, "! Shoot garden-local/local  (removal is held: its file no longer exists)\n")
+			assert.Contains(t, o.stdout, "Note: Shoot garden-local/local: its file no longer exists, but this version cannot delete a Shoot with everything that runs for it. To keep it, put shoot.yaml back; to delete it by hand, "+
+				"first run, on cluster virtual: kubectl annotate shoot -n garden-local local confirmation.gardener.cloud/deletion=true\n")
+			assert.Equal(t, 1, strings.Count(o.stdout+o.stderr, "this version cannot delete"), "what to do is said once")
 			assert.Contains(t, o.stdout, "~ Project local")
-			assert.Regexp(t, `Note: shoot garden-local/local stays on its clusters as it is: \d+ objects are not changed\n`, o.stdout)
+			assert.Regexp(t, `Note: shoot garden-local/local stays on its clusters: \d+ objects are not changed\n`, o.stdout)
 			for _, wrong := range []string{"to delete", "Nodes are", "Cluster local", "refused"} {
 				assert.NotContains(t, o.stdout, wrong)
 			}
@@ -61,9 +61,9 @@ func TestRenamedGarden(t *testing.T) {
 		o := pergola(t, command, dir, "--from", "HEAD")
 		assert.Equal(t, 1, o.code, "%+v", o)
 		said := o.stdout + o.stderr
-		assert.Contains(t, said, `Garden lokal: metadata.name: the landscape has the Garden "local", which cannot be renamed, and only one is possible: set the name back to "local"`)
+		assert.Contains(t, said, `Garden lokal: metadata.name: the Garden "local" cannot be renamed, and a landscape has only one Garden: set the name back to "local"`)
 		assert.Contains(t, said, "garden.yaml:5:9: error: ")
-		assert.NotContains(t, said, "its file is gone")
+		assert.NotContains(t, said, "its file no longer exists")
 		assert.NotContains(t, said, "put garden.yaml back")
 	}
 }
@@ -89,7 +89,7 @@ func TestDiffOfAMovedShoot(t *testing.T) {
 	replaceIn(t, dir, "shoot.yaml", "seedName: local", "seedName: eu")
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code, "%+v", o)
-	require.Contains(t, o.stdout, "Note: 1 part of this change will be refused, and nothing of it is applied as long as they are in it", o.stderr)
+	require.Contains(t, o.stdout, "Note: 1 part of this change will be rejected, and nothing of it is applied until they are removed", o.stderr)
 	assert.Contains(t, o.stdout, "✗ Shoot garden-local/local  (spec.seedName: cannot be changed in the Shoot, it was local: ")
 	assert.Contains(t, o.stdout, "spec.seedName: local → eu")
 	for _, wrong := range []string{"Cluster local", "Cluster eu", "moves the control plane", "Nodes are"} {
@@ -119,7 +119,7 @@ func TestDiffOfOpenVersions(t *testing.T) {
 
 	replaceIn(t, dir, "shoot.yaml", "version: \"1.34\"", "version: 1.34.4")
 	o = pergola(t, "diff", dir)
-	assert.Contains(t, o.stdout, "names the version 1.34.4, which was left open: the cluster is updated where it runs another one")
+	assert.Contains(t, o.stdout, "sets the version to 1.34.4, which was left open: the cluster is updated if it runs another one")
 }
 
 // TestDiffOfAnOperation: a file in operations/ changes no declaration, but merging it requests an
@@ -129,17 +129,17 @@ func TestDiffOfAnOperation(t *testing.T) {
 	writeFile(t, dir, "operations/2026-11-rotate.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: rotate-credentials-start}\n")
 	o := pergola(t, "diff", dir, "-o", "markdown")
 	assert.Equal(t, 1, o.code, "%+v", o)
-	assert.Contains(t, o.stdout, "the operation rotate-credentials-start is asked for, once; no part of Pergola does it in this version | virtual | Shoot garden-local/local |")
+	assert.Contains(t, o.stdout, "the operation rotate-credentials-start is requested once; no part of Pergola implements it in this version | virtual | Shoot garden-local/local |")
 
 	// There is one annotation: the second operation on an object is requested after the first one
 	// is accepted.
 	writeFile(t, dir, "operations/2026-11-then.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: reconcile}\n")
 	writeFile(t, dir, "operations/2026-12-last.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: retry}\n")
 	o = pergola(t, "diff", dir)
-	assert.Contains(t, o.stdout, "(the operation rotate-credentials-start is asked for, once; no part of Pergola does it in this version)")
-	assert.Contains(t, o.stdout, "(the operation reconcile is asked for, once, with the first sync after operation 2026-11-rotate, rotate-credentials-start, on the same object was taken up, "+
-		"which no part of Pergola does in this version: it waits until a controller does, or until that one is withdrawn)")
-	assert.Contains(t, o.stdout, "(the operation retry is asked for, once, with the first sync after operation 2026-11-then, reconcile, on the same object was taken up)")
+	assert.Contains(t, o.stdout, "(the operation rotate-credentials-start is requested once; no part of Pergola implements it in this version)")
+	assert.Contains(t, o.stdout, "(the operation reconcile is requested once, with the first sync after operation 2026-11-rotate, rotate-credentials-start, on the same object has started, "+
+		"but no part of Pergola implements that one in this version: this one waits until a controller starts it, or it is withdrawn)")
+	assert.Contains(t, o.stdout, "(the operation retry is requested once, with the first sync after operation 2026-11-then, reconcile, on the same object has started)")
 }
 
 // TestDiffOfRemovedCredentials: a Seed and a Shoot without files stay, and so do their
@@ -154,10 +154,10 @@ func TestDiffOfRemovedCredentials(t *testing.T) {
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code, "%+v", o)
 	for _, want := range []string{
-		"! Secret garden/seed-dns-local  (removal is held: Seed local refers to it, which is held itself)",
-		"! CredentialsBinding garden-local/local  (removal is held: Shoot garden-local/local refers to it, which is held itself)",
-		"! Secret garden-local/local  (removal is held: CredentialsBinding garden-local/local refers to it, which is held itself)",
-		"! Namespace garden-local  (removal is held: Project local refers to it, which is held itself)",
+		"! Secret garden/seed-dns-local  (removal is held: Seed local refers to it, and is held itself)",
+		"! CredentialsBinding garden-local/local  (removal is held: Shoot garden-local/local refers to it, and is held itself)",
+		"! Secret garden-local/local  (removal is held: CredentialsBinding garden-local/local refers to it, and is held itself)",
+		"! Namespace garden-local  (removal is held: Project local refers to it, and is held itself)",
 	} {
 		assert.Contains(t, o.stdout, want)
 	}
@@ -178,9 +178,9 @@ func TestDiffOfARemovedGarden(t *testing.T) {
 			o := pergola(t, "diff", dir)
 			assert.Equal(t, 1, o.code, "%+v", o)
 			assert.Contains(t, o.stdout, "\n3 held, ")
-			assert.Contains(t, o.stdout, "! Garden local  (removal is held: its file is gone")
+			assert.Contains(t, o.stdout, "! Garden local  (removal is held: its file no longer exists")
 			for _, secret := range []string{"garden-dns-local", "virtual-garden-etcd-main-backup-local"} {
-				assert.Contains(t, o.stdout, "! Secret garden/"+secret+"  (removal is held: Garden local refers to it, which is held itself)")
+				assert.Contains(t, o.stdout, "! Secret garden/"+secret+"  (removal is held: Garden local refers to it, and is held itself)")
 			}
 			for _, wrong := range []string{"to create", "to delete", "is deleted", "Cluster virtual"} {
 				assert.NotContains(t, o.stdout, wrong)
@@ -194,7 +194,7 @@ func TestDiffOfARemovedGarden(t *testing.T) {
 			require.NoError(t, os.Remove(filepath.Join(dir, "gardensecrets.yaml")))
 			o = pergola(t, "diff", dir)
 			assert.Contains(t, o.stdout, "- Secret garden/garden-dns-local", o.stderr)
-			assert.Contains(t, o.stdout, "Note: Garden local is taken down with everything that runs for it\n")
+			assert.Contains(t, o.stdout, "Note: Garden local is deleted with everything that runs for it\n")
 			assert.Contains(t, o.stdout, "- Deployment garden/virtual-garden-kube-apiserver")
 			assert.NotContains(t, o.stdout, "held", "the confirmation stands for an approval")
 		})

@@ -142,13 +142,13 @@ func TestDiffOfAddedAndRemovedLandscapes(t *testing.T) {
 	commit()
 	o = pergola(t, "diff", "other", "--from", "HEAD", "--to", "HEAD~1")
 	assert.Equal(t, 1, o.code, "%+v", o)
-	assert.Contains(t, o.stdout, "Note: revision HEAD~1 has no landscape in this folder: such a revision is not applied, and all stays on the clusters as it is\n")
+	assert.Contains(t, o.stdout, "Note: revision HEAD~1 has no landscape in this folder: such a revision is not applied, and the clusters stay unchanged\n")
 	o = pergola(t, "diff", "other", "--from", "HEAD~1", "--to", "HEAD~2")
 	assert.Equal(t, 2, o.code, "%+v", o)
-	assert.Contains(t, o.stderr, "Error: other is no landscape: neither revision HEAD~1 nor revision HEAD~2 has a file landscape.yaml there")
+	assert.Contains(t, o.stderr, "Error: other is not a landscape: neither revision HEAD~1 nor revision HEAD~2 has a file landscape.yaml there")
 	o = pergola(t, "diff", "landscape/seed.yaml")
 	assert.Equal(t, 2, o.code, "%+v", o)
-	assert.Contains(t, o.stderr, "Error: landscape/seed.yaml is no landscape: it is a file; give the folder that has landscape.yaml; the folder above is one: landscape")
+	assert.Contains(t, o.stderr, "Error: landscape/seed.yaml is not a landscape: it is a file; give the folder that has landscape.yaml; the folder above is one: landscape")
 }
 
 // TestDiffOfARepair: a revision in which two components render the same object is invalid. The
@@ -194,7 +194,7 @@ func TestDiffOfARenamedFolder(t *testing.T) {
 	commit()
 	t.Chdir(root)
 
-	const note = "has this landscape in folder landscape: it is compared with that. An operator that syncs it stops until its Landscape names the new folder (spec.source.path)"
+	const note = "has this landscape in folder landscape: the comparison uses that folder. An operator that syncs it stops until its Landscape names the new folder (spec.source.path)"
 	for _, args := range [][]string{{"production"}, {"production", "--to", "HEAD"}} {
 		p := decode[change.Plan](t, pergola(t, append([]string{"diff", "--from", former, "-o", "json"}, args...)...))
 		require.Len(t, p.Items, 1, "%+v", p.Items)

@@ -17,7 +17,7 @@ func TestDiffShowsSettings(t *testing.T) {
 	commit()
 	replaceIn(t, dir, "landscape.yaml", "  review: Required\n", "")
 	commit()
-	const note = "landscape.yaml: spec.review: Required → (none, which is Optional): less protection: deletions that no review shows are not held any more"
+	const note = "landscape.yaml: spec.review: Required → (none, default Optional): less protection: deletions that no review shows are no longer held"
 	for _, format := range []string{plan.FormatText, plan.FormatMarkdown, plan.FormatHTML} {
 		o := pergola(t, "diff", dir, "--from", "HEAD~1", "-o", format)
 		assert.Equal(t, 1, o.code, "%+v", o)
@@ -51,8 +51,8 @@ func TestValidateWarnsOfLessProtection(t *testing.T) {
 	replaceIn(t, dir, "landscape.yaml", "  review: Required\n  deletionGate: {maxDeletions: 5, maxShare: 40%}\n", "  deletionGate: {maxDeletions: 9, maxShare: 30%}\n")
 	o = pergola(t, "validate", dir, "--from", "HEAD")
 	assert.Equal(t, 0, o.code, "%+v", o)
-	const review = "spec.review: Required → (none, which is Optional): less protection: deletions that no review shows are not held any more"
-	const limit = "spec.deletionGate.maxDeletions: 5 → 9: less protection: more may be deleted and recreated without an approval"
+	const review = "spec.review: Required → (none, default Optional): less protection: deletions that no review shows are no longer held"
+	const limit = "spec.deletionGate.maxDeletions: 5 → 9: less protection: more objects may be deleted and recreated without an approval"
 	for _, want := range []string{review, limit} {
 		assert.Contains(t, o.stdout, "warning: Landscape small: "+want)
 		assert.Contains(t, pergola(t, "diff", dir).stdout, "landscape.yaml: "+want)

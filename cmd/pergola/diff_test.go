@@ -20,7 +20,7 @@ func TestDiffWithoutChanges(t *testing.T) {
 	dir, commit := repository(t)
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 0, o.code, "%+v", o)
-	assert.Regexp(t, `^No changes \(\d+ objects in bundles and declarations unchanged\)\. Not reached, and so neither rendered nor counted: 1 Seed\.\n$`, o.stdout)
+	assert.Regexp(t, `^No changes \(\d+ objects in bundles and declarations unchanged\)\. Not affected, and so neither rendered nor counted: 1 Seed\.\n$`, o.stdout)
 	assert.Empty(t, o.stderr)
 	p := decode[change.Plan](t, pergola(t, "diff", dir, "-o", "json"))
 	assert.Empty(t, p.Items)
@@ -152,11 +152,11 @@ func TestDiffOfDeletions(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "project.yaml")))
 	o := pergola(t, "diff", dir, "--to", "HEAD")
 	assert.Equal(t, 0, o.code, "%+v", o)
-	assert.Contains(t, o.stderr, " is compared with itself: give another revision by --from, or leave --to out to compare with the files as they are\n")
+	assert.Contains(t, o.stderr, " is compared with itself: give another revision by --from, or omit --to to compare with the work tree\n")
 	o = pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
-	assert.Contains(t, o.stdout, "Namespace garden-local  (removal is held: Project local refers to it, which is held itself)")
-	assert.Contains(t, o.stdout, "Project local  (removal is held: its file is gone)")
+	assert.Contains(t, o.stdout, "Namespace garden-local  (removal is held: Project local refers to it, and is held itself)")
+	assert.Contains(t, o.stdout, "Project local  (removal is held: its file no longer exists)")
 
 	replaceIn(t, dir, "landscape.yaml", "  catalogue:", "  components: {seed: {crds: {enabled: false}, etcd-druid: {enabled: false}, gardener-resource-manager: {enabled: false}, namespace: {enabled: false}, system: {enabled: false}}}\n  catalogue:")
 	o = pergola(t, "diff", dir)
@@ -177,7 +177,7 @@ func TestDiffFromAnInvalidRevision(t *testing.T) {
 	replaceIn(t, dir, "landscape.yaml", "vpaa", "vpa")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "components")))
 
-	const note = "revision HEAD is not valid (3 errors): it is compared as far as it renders, the rest is shown as new"
+	const note = "revision HEAD is not valid (3 errors): the comparison uses the part that renders, and shows the rest as new"
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
 	for _, want := range []string{
@@ -210,7 +210,7 @@ func TestDiffNeedsNoWorkTree(t *testing.T) {
 	require.NoError(t, os.RemoveAll(dir))
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code, "%+v", o)
-	assert.True(t, strings.HasPrefix(o.stdout, "Note: the work tree has no landscape in this folder: such a revision is not applied, and all stays on the clusters as it is\n"), o.stdout)
+	assert.True(t, strings.HasPrefix(o.stdout, "Note: the work tree has no landscape in this folder: such a revision is not applied, and the clusters stay unchanged\n"), o.stdout)
 	writeFile(t, filepath.Dir(dir), "README.md", "nothing")
 	commit()
 
@@ -219,7 +219,7 @@ func TestDiffNeedsNoWorkTree(t *testing.T) {
 	assert.Contains(t, o.stdout, "spec.description: The project of the demonstration → Some project of the demonstration\n")
 	o = pergola(t, "diff", dir, "--from", "HEAD~1", "--to", "HEAD")
 	assert.Equal(t, 1, o.code, "%+v", o)
-	assert.True(t, strings.HasPrefix(o.stdout, "Note: revision HEAD has no landscape in this folder: such a revision is not applied, and all stays on the clusters as it is\n"), o.stdout)
+	assert.True(t, strings.HasPrefix(o.stdout, "Note: revision HEAD has no landscape in this folder: such a revision is not applied, and the clusters stay unchanged\n"), o.stdout)
 	assert.NotContains(t, o.stdout, "delete")
 	o = pergola(t, "diff", dir, "--from", "HEAD", "--to", "HEAD~1")
 	assert.Equal(t, 1, o.code, "%+v", o)
@@ -258,17 +258,17 @@ func TestDiffErrors(t *testing.T) {
 	}{
 		"no such revision":   {[]string{dir, "--from", "nope"}, 2, []string{`Error: revision "nope": not found`, "give a branch, a tag or a commit"}},
 		"no such target":     {[]string{dir, "--to", "nope"}, 2, []string{`Error: revision "nope": not found`}},
-		"no repository":      {[]string{outside}, 2, []string{"is in no Git repository"}},
-		"no such folder":     {[]string{filepath.Join(dir, "nope")}, 2, []string{"Error: " + filepath.Join(dir, "nope") + " is no landscape: neither revision HEAD nor the work tree has a file landscape.yaml there"}},
-		"no landscape":       {[]string{filepath.Dir(dir), "--to", "HEAD"}, 2, []string{"is no landscape: neither revision HEAD nor revision HEAD has a file landscape.yaml there"}},
+		"no repository":      {[]string{outside}, 2, []string{"is not in a Git repository"}},
+		"no such folder":     {[]string{filepath.Join(dir, "nope")}, 2, []string{"Error: " + filepath.Join(dir, "nope") + " is not a landscape: neither revision HEAD nor the work tree has a file landscape.yaml there"}},
+		"no landscape":       {[]string{filepath.Dir(dir), "--to", "HEAD"}, 2, []string{"is not a landscape: neither revision HEAD nor revision HEAD has a file landscape.yaml there"}},
 		"a folder":           {[]string{dir, "--from", "HEAD:landscape"}, 2, []string{`Error: revision "HEAD:landscape": ":landscape" names a file or folder of a commit, not a commit: give the commit alone (HEAD); the folder is the argument`}},
-		"live and revisions": {[]string{dir, "--live", "--from", "HEAD"}, 2, []string{"--live compares with the clusters: it goes without --from and --to"}},
+		"live and revisions": {[]string{dir, "--live", "--from", "HEAD"}, 2, []string{"--live compares with the clusters: omit --from and --to"}},
 		"unknown format":     {[]string{dir, "-o", "xml"}, 2, []string{`Error: --output "xml": want one of text, markdown, json`}},
 		"invalid work tree": {[]string{invalid, "--from", "HEAD~1"}, 1, []string{
 			"broken.yaml:", "seed.yaml:9:5: error: Seed local: spec.provider.regoin: ", "project.yaml:16:3: error: Project local: spec.descriptoin: ", "Error: the landscape is not valid: nothing was done\n",
 		}},
 		"invalid target":    {[]string{invalid, "--from", "HEAD~1", "--to", "HEAD"}, 1, []string{"HEAD: " + filepath.Join(invalid, "seed.yaml") + ":9:5: error: ", "Error: the landscape is not valid: nothing was done\n"}},
-		"another catalogue": {[]string{upgraded}, 1, []string{filepath.Join(upgraded, "landscape.yaml") + ":7:14: error: Landscape small: spec.catalogue.version: the landscape is written for catalogue 9", "Error: the landscape is not valid"}},
+		"another catalogue": {[]string{upgraded}, 1, []string{filepath.Join(upgraded, "landscape.yaml") + ":7:14: error: Landscape small: spec.catalogue.version: the landscape needs catalogue 9", "Error: the landscape is not valid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, format := range []string{"text", "json"} {

@@ -24,7 +24,7 @@ func errorFormatHelp(values []string) string {
 	if !slices.Contains(values, formatJSON) {
 		return ""
 	}
-	return `; with json an error instead of the result is {"error": {"message": …}}`
+	return `; with json, an error is {"error": {"message": …}}`
 }
 
 // resultWriter is standard output that records whether a result was written.

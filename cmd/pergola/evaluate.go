@@ -29,8 +29,8 @@ func newEvaluate() *cobra.Command {
 
 // addEvaluationFlags limit the workers of every command that reads CUE files.
 func addEvaluationFlags(root *cobra.Command) {
-	root.PersistentFlags().Duration("evaluation-timeout", 30*time.Second, "how long the CUE files of one package may take")
-	root.PersistentFlags().String("evaluation-memory", "2Gi", "how much memory the CUE files of one package may take")
+	root.PersistentFlags().Duration("evaluation-timeout", 30*time.Second, "maximum time for the CUE files of one package")
+	root.PersistentFlags().String("evaluation-memory", "2Gi", "maximum memory for the CUE files of one package")
 }
 
 // newEvaluationPool returns the pool of processes that evaluate CUE files. They start with the

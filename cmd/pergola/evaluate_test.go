@@ -20,7 +20,7 @@ func TestCUEIsEvaluatedInLimits(t *testing.T) {
 	o = pergola(t, "validate", dir, "--evaluation-timeout", "300ms")
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stdout, filepath.Join(dir, "endless.cue")+":1:1: error: evaluating this took longer than 300ms: it was stopped")
-	assert.Contains(t, o.stdout, filepath.Join(dir, "typo.cue")+":1:1: error: this is no declaration")
+	assert.Contains(t, o.stdout, filepath.Join(dir, "typo.cue")+":1:1: error: this is not a declaration")
 	o = pergola(t, "validate", filepath.Join(dir, "endless.cue"), "--evaluation-timeout", "300ms")
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stdout, "evaluating this took longer than 300ms")

@@ -180,10 +180,10 @@ func TestSuggestions(t *testing.T) {
 		"apply landscape --dryrun":                "did you mean --dry-run?",
 		"status landscape --jsonpath a":           "unknown flag: --jsonpath; pergola status --help lists the flags",
 		"tree -x":                                 "unknown shorthand flag: 'x' in -x; pergola tree --help lists the flags",
-		"validate landscape --strict=yes":         `--strict "yes": want true or false; alone it means true`,
+		"validate landscape --strict=yes":         `--strict "yes": want true or false; the flag alone means true`,
 		"render landscape --evaluation-timeout 5": `--evaluation-timeout "5": want a time with its unit, such as 30s, 5m or 1h30m`,
 		"sync one --namespac a":                   "did you mean --namespace?",
-		"status landscape --context a":            "the contexts of a landscape are in spec.clusters",
+		"status landscape --context a":            "set contexts in spec.clusters of landscape.yaml",
 		"plan":                                    `there is no command "plan"; did you mean `,
 		"vesion":                                  `did you mean version?`,
 		"valdiate landscape":                      `did you mean validate?`,
@@ -215,10 +215,10 @@ func TestSuggestions(t *testing.T) {
 		"comment --provider githup":                                               `--provider: there is no forge "githup"; did you mean "github"?`,
 		"admission-controller configuration --cluster virtul":                     `--cluster: there is no cluster with webhooks "virtul"; did you mean "virtual"?; want one of runtime, virtual`,
 		"operator --log-level inf":                                                `--log-level "inf": want one of info, debug, error; did you mean "info"?`,
-		"why Seed landscape local":                                                "landscape is one, and stands first",
-		"operate Seed landscape reconcile":                                        `landscape is one, and stands first: pergola operate LANDSCAPE OBJECT OPERATION`,
+		"why Seed landscape local":                                                "landscape is one, and comes first",
+		"operate Seed landscape reconcile":                                        `landscape is one, and comes first: pergola operate LANDSCAPE OBJECT OPERATION`,
 		"render landscap":                                                         "did you mean landscape?",
-		"sync landscape":                                                          "landscape is the folder of a landscape, and a Landscape in a cluster is wanted: its landscape is called small; give garden/small",
+		"sync landscape":                                                          "landscape is the folder of a landscape, but the command needs a Landscape in a cluster: its landscape is called small; give garden/small",
 	} {
 		o := pergola(t, strings.Fields(line)...)
 		assert.Equal(t, exitUsage, o.code, "%s: %+v", line, o)

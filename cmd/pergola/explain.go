@@ -16,10 +16,13 @@ func newExplain() *cobra.Command {
 	var rules bool
 	cmd := &cobra.Command{
 		Use:   "explain KIND[.FIELD…] | RULE",
-		Short: "Say what a field may hold and which rules are about it",
-		Long: `Prints type, default, allowed values, form and documentation of a kind or one of its fields, and the rules about it.
-With the id of a rule, as findings have it, it prints why the rule is there and what to do. Kinds that several groups have are told apart as
-extensions.Worker or Worker.extensions.gardener.cloud, versions as ControllerDeployment.v1beta1.core.gardener.cloud.`,
+		Short: "Show the type, allowed values, documentation and rules of a field",
+		Long: `Prints type, default, allowed values, form and documentation of a kind or one of its fields, and the
+rules about it. With the id of a rule, as in findings, it prints the reason for the rule and the
+remedy.
+
+If several groups have a kind, write extensions.Worker or Worker.extensions.gardener.cloud, with a
+version ControllerDeployment.v1beta1.core.gardener.cloud.`,
 		Example: `  pergola explain Shoot.spec.provider.workers
   pergola explain Garden.spec.virtualCluster.dns
   pergola explain shoot/worker-system-components
@@ -47,7 +50,7 @@ extensions.Worker or Worker.extensions.gardener.cloud, versions as ControllerDep
 		},
 	}
 	addOutputFlag(cmd, &output, "text", formatJSON)
-	cmd.Flags().BoolVar(&rules, "rules", false, "list the rules, those of one kind if it is given")
+	cmd.Flags().BoolVar(&rules, "rules", false, "list all rules, or the rules of the given kind")
 	return cmd
 }
 

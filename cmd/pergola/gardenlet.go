@@ -29,19 +29,22 @@ func newGardenlet() *cobra.Command {
 	var f gardenletFlags
 	cmd := &cobra.Command{
 		Use:   "gardenlet --seed NAME (--garden-kubeconfig-secret NAMESPACE/NAME | --garden-kubeconfig FILE)",
-		Short: "Converge one seed and its Shoots from the virtual garden",
-		Long: `Runs in a seed and pulls: watches its Seed, the Shoots that are bound to it and what they refer to in the virtual garden, with the settings
-and overlays that the operator has published into namespace seed-NAME, and converges the seed to them. Nobody has to reach the seed, and the seed
-needs no Git. Drift is repaired and health is told all the time; while the virtual garden cannot be reached, the seed is kept with what is
-known.
+		Short: "Reconcile one seed and its Shoots from the virtual garden",
+		Long: `Runs in a seed and reconciles it. It watches its Seed, the Shoots that are bound to it and the
+objects they refer to in the virtual garden. Settings and overlays come from namespace seed-NAME,
+where the operator publishes them. The seed needs no Git and no access from outside. gardenlet
+repairs drift and reports health continuously. While the virtual garden is unreachable, it maintains
+the seed with the last known input.
 
-Its access to the virtual garden is in a Secret of the seed, key kubeconfig. Where that is the token of a ServiceAccount, it is renewed before it ends, and
-when a rotation asks for it. What is in a file is renewed by whoever wrote it.
+The access to the virtual garden is in a Secret of the seed, key kubeconfig. If the access is a
+token of a ServiceAccount, gardenlet renews it before it expires, and when a rotation requests it. A
+file of --garden-kubeconfig is not renewed by gardenlet.
 
-It takes the lease garden/gardenlet-leader-election on the seed, as upstream's gardenlet does; a second instance waits for it.
+gardenlet takes the lease garden/gardenlet-leader-election on the seed, as upstream's gardenlet
+does. A second instance waits for it.
 
-/healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. /readyz says what is missing. With OTEL_EXPORTER_OTLP_ENDPOINT set,
-traces are sent there.`,
+/healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. /readyz
+says what is missing. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 		Example: `  pergola gardenlet --seed local --garden-kubeconfig-secret garden/gardenlet-garden
   pergola gardenlet --seed local --garden-kubeconfig garden.yaml --kubeconfig seed.yaml --log-format text`,
 		Args: cobra.NoArgs,
@@ -65,7 +68,7 @@ traces are sent there.`,
 func (f *gardenletFlags) run(cmd *cobra.Command) error {
 	tuneGCForRole()
 	if wrong := utilvalidation.IsDNS1123Label(f.seed); len(wrong) > 0 {
-		return fmt.Errorf("--seed: %q is no name of a Seed: %s", f.seed, strings.Join(wrong, "; "))
+		return fmt.Errorf("--seed: %q is not a valid name of a Seed: %s", f.seed, strings.Join(wrong, "; "))
 	}
 	log, err := f.log.logger(cmd)
 	if err != nil {

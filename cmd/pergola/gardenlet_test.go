@@ -21,7 +21,7 @@ func TestGardenletSettings(t *testing.T) {
 		"level":      {[]string{"--seed", "s", "--garden-kubeconfig", none, "--log-level", "loud"}, `--log-level "loud": want one of info, debug, error`},
 		"format":     {[]string{"--seed", "s", "--garden-kubeconfig", none, "--log-format", "xml"}, `--log-format "xml": want one of json, text`},
 		"kubeconfig": {[]string{"--seed", "s", "--garden-kubeconfig", none}, "access to the garden cluster, kubeconfig"},
-		"name":       {[]string{"--seed", "Not A Name", "--garden-kubeconfig", none}, `--seed: "Not A Name" is no name of a Seed`},
+		"name":       {[]string{"--seed", "Not A Name", "--garden-kubeconfig", none}, `--seed: "Not A Name" is not a valid name of a Seed`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := pergola(t, append([]string{"gardenlet"}, test.args...)...)

@@ -25,13 +25,16 @@ func newGolden() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "golden LANDSCAPE | --components [OWNER/COMPONENT...]",
 		Short: "Compare the render of a landscape, or of the cases of components, with the recorded one",
-		Long: `Renders the landscape and compares it, file by file and byte by byte, with the recorded files (default: folder
-golden inside the landscape), and so the flows of its owners. Differences are told by object and field.
+		Long: `Renders the landscape and the flows of its owners, and compares them with the recorded files
+(default: folder golden inside the landscape), byte by byte. Differences are listed by object and
+field.
 
-With --components it renders the cases of the catalogue instead (components/OWNER/COMPONENT/cases/CASE.yaml), all or those of the
-components that are named, and compares with what is recorded beside them. Components without cases are listed.
+With --components, it renders the cases of the catalogue instead
+(components/OWNER/COMPONENT/cases/CASE.yaml), and compares them with the records beside them.
+Arguments select components. Components without cases are listed.
 
-Exit code 1 says that they differ; --update records anew and says how many files that changed.`,
+Exit code 1: the render differs from the record. --update writes a new record and prints how many
+files it changed.`,
 		Example: `  pergola golden landscapes/local
   pergola golden landscapes/local --update
   pergola golden --components garden/vpa --catalogue components
@@ -40,7 +43,7 @@ Exit code 1 says that they differ; --update records anew and says how many files
 			tuneGCForCommand()
 			switch {
 			case components && dir != "":
-				return errors.New("--dir is for landscapes: cases are recorded in the catalogue, beside them")
+				return errors.New("--dir is for landscapes: cases are recorded beside them in the catalogue")
 			case components:
 				return goldenComponents(cmd, args, update, output)
 			case len(args) != 1:

@@ -34,7 +34,7 @@ func goldenComponents(cmd *cobra.Command, only []string, update bool, output str
 		if report.Summary.Failed == 0 {
 			return nil
 		}
-		return commands.Finding{Err: fmt.Errorf("%s could not be rendered: the record is as it was there", countText(report.Summary.Failed, "case"))}
+		return commands.Finding{Err: fmt.Errorf("%s could not be rendered: their records are unchanged", countText(report.Summary.Failed, "case"))}
 	}
 	switch output {
 	case formatJSON:

@@ -64,7 +64,7 @@ func TestGolden(t *testing.T) {
 
 	o = pergola(t, "golden", dir, "--update")
 	assert.Equal(t, 2, o.code, "what no render wrote is not removed")
-	assert.Contains(t, o.stderr, "holds other files than a recorded render (local/garden/garden-namespace/extra.yaml)")
+	assert.Contains(t, o.stderr, "contains files that are not from a recorded render (local/garden/garden-namespace/extra.yaml)")
 	replaceIn(t, recorded, "bundle.yaml", "objects:\n", "objects:\n  - 'extra.yaml  # components/x.cue:1'\n")
 	before, err := os.Stat(filepath.Join(dir, "golden", "local", "garden", "system", "bundle.yaml"))
 	require.NoError(t, err)

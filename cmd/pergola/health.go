@@ -19,16 +19,19 @@ func newHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health [FILE]",
 		Short: "Judge the health of objects by Gardener's rules",
-		Long: `Reads objects as a cluster serves them (YAML or JSON, several documents) and prints their verdicts: healthy and
-progressing by Gardener's rules, status in kstatus terms, and in JSON argo, what Argo CD would say (empty for kinds that it has no
-check for).
+		Long: `Reads objects as a cluster serves them (YAML or JSON, several documents) and prints their verdicts.
+A verdict has healthy and progressing by Gardener's rules, and status in kstatus terms. In JSON it
+also has argo, the health in Argo CD (empty for kinds that Argo CD has no check for).
 
-An object of a kind that Gardener has no rule for is healthy because it exists. What kstatus makes of its status is told, and
-does not count. With --landscape objects are judged as spec.health of that landscape says, and with --health-rules as
-pergola resource-manager judges them with this file: by the rules first, then by Gardener's, and of the other kinds the
-verdict of kstatus counts, unless otherKinds is Existence.
+An object is healthy because it exists if Gardener has no rule for its kind. The result of kstatus
+is printed, but does not count.
 
-Exit code 1 says that one is not healthy, 2 that there was no object to judge, or that the landscape or the rules are not valid.`,
+--landscape applies the rules in spec.health of that landscape. --health-rules applies the rules of
+this file, as pergola resource-manager does. These rules come first, then Gardener's. For all other
+kinds the verdict of kstatus then counts, unless otherKinds is Existence.
+
+Exit code 1: an object is not healthy. Exit code 2: there was no object to judge, or the landscape
+or the rules are not valid.`,
 		Example: `  kubectl get deployment -n garden -o yaml | pergola health
   pergola health object.yaml -o text
   pergola health -f object.yaml --landscape landscapes/local
@@ -62,7 +65,7 @@ Exit code 1 says that one is not healthy, 2 that there was no object to judge, o
 				return err
 			}
 			if len(objects) == 0 {
-				return fmt.Errorf("no objects read from %s: give objects in YAML or JSON, such as kubectl get -o yaml prints; what printed nothing has most likely failed", name)
+				return fmt.Errorf("no objects read from %s: give YAML or JSON, such as the output of kubectl get -o yaml; empty output usually means that kubectl failed", name)
 			}
 			options, err := healthOptions(cmd, landscape, rules)
 			if err != nil {
@@ -73,7 +76,7 @@ Exit code 1 says that one is not healthy, 2 that there was no object to judge, o
 	}
 	addOutputFlag(cmd, &output, "json", "text")
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file to read (default: standard input)")
-	cmd.Flags().StringVar(&landscape, "landscape", "", "folder of a landscape whose spec.health says how to judge (default: Gardener's rules only)")
+	cmd.Flags().StringVar(&landscape, "landscape", "", "folder of a landscape whose spec.health applies (default: Gardener's rules only)")
 	addHealthRulesFlag(cmd, &rules)
 	cmd.MarkFlagsMutuallyExclusive("landscape", "health-rules")
 	return cmd

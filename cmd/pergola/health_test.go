@@ -64,7 +64,7 @@ func TestHealthByALandscape(t *testing.T) {
 
 	o = judge("", "--landscape", filepath.Join(dir, "nope"))
 	assert.Equal(t, 2, o.code)
-	assert.Contains(t, o.stderr, "is no landscape: there is no such folder")
+	assert.Contains(t, o.stderr, "is not a landscape: there is no such folder")
 }
 
 // TestHealthOfKstatusAndArgoCD: the output has the statuses of kstatus and of Argo CD.

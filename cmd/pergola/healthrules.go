@@ -13,7 +13,7 @@ import (
 
 // addHealthRulesFlag adds the flag for a file of health rules.
 func addHealthRulesFlag(cmd *cobra.Command, target *string) {
-	cmd.Flags().StringVar(target, "health-rules", "", "file with rules of health, as spec.health of a landscape.yaml has them")
+	cmd.Flags().StringVar(target, "health-rules", "", "file with rules of health, in the format of spec.health of landscape.yaml")
 }
 
 // readHealthRules reads the file of rules and reports its errors with positions. instead completes

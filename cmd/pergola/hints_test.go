@@ -35,7 +35,7 @@ func TestHintsReachTheCluster(t *testing.T) {
 		require.Empty(t, o.stderr)
 		return o.stdout
 	}
-	assert.Contains(t, told("history", "one"), "to let it pass: pergola approve garden/one 111111111111"+flags+"\n")
+	assert.Contains(t, told("history", "one"), "approve it with: pergola approve garden/one 111111111111"+flags+"\n")
 	assert.Contains(t, told("rollback", "one", strings.Repeat("a", 40)), "\n  pergola rollback one --unpin"+flags+"\n")
 	assert.Equal(t, "Suspended one until pergola resume one"+flags+".\n", told("suspend", "one", "--reason", "x"))
 	assert.Contains(t, told("suspend", "one", "-n", "other", "--reason", "x"), "until pergola resume other/one"+flags+".\n")
@@ -44,19 +44,19 @@ func TestHintsReachTheCluster(t *testing.T) {
 	until := told("suspend", "one", "--reason", "x", "--for", "2h")
 	assert.Regexp(t, `^Suspended one until 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\.\n`, until)
 	at, _, _ := strings.Cut(strings.TrimPrefix(until, "Suspended one until "), ".\n")
-	assert.Contains(t, told("suspend", "one", "--reason", "y"), "It replaces the former suspension by "+callingUser()+" until "+at+": x\n")
+	assert.Contains(t, told("suspend", "one", "--reason", "y"), "It replaces the previous suspension by "+callingUser()+" until "+at+": x\n")
 
 	approved := told("approve", "one", "111111111111")
-	assert.Equal(t, "  ConfigMap a/b on cluster runtime, held because nobody has seen it\nApproved; it counts when one is resumed: it is suspended, and nothing is applied.\n", approved)
+	assert.Equal(t, "  ConfigMap a/b on cluster runtime, held because nobody has seen it\nApproved; nothing is applied until one is resumed, because it is suspended.\n", approved)
 	told("resume", "one")
 	assert.Equal(t, "Approved; the operator applies one again.\n", told("approve", "one", "111111111111")[strings.Index(approved, "Approved"):])
 }
 
 // TestCommandsGetClusterFlags: only commands about the same Landscape get the flags.
 func TestCommandsGetClusterFlags(t *testing.T) {
-	const text = "pergola history garden/one shows what and why, pergola approve garden/one 1 lets it pass (pergola rollback garden/one --unpin); pergola resume garden/one"
+	const text = "pergola history garden/one lists them with reasons, pergola approve garden/one 1 approves them (pergola rollback garden/one --unpin); pergola resume garden/one"
 	o := &objectFlags{context: "a$1b"}
-	assert.Equal(t, "pergola history garden/one --context 'a$1b' shows what and why, pergola approve garden/one --context 'a$1b' 1 lets it pass "+
+	assert.Equal(t, "pergola history garden/one --context 'a$1b' lists them with reasons, pergola approve garden/one --context 'a$1b' 1 approves them "+
 		"(pergola rollback garden/one --context 'a$1b' --unpin); pergola resume garden/one --context 'a$1b'", o.withCommandFlags(text, "garden/one"))
 	assert.Equal(t, text, (&objectFlags{}).withCommandFlags(text, "garden/one"))
 	for _, other := range []string{"pergola history garden/one-more", "pergola history shows it", "pergola sync garden/one.b"} {

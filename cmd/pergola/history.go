@@ -27,11 +27,16 @@ func newHistory() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history LANDSCAPE",
 		Short: "Show the last syncs of a Landscape",
-		Long: `Shows the last 20 syncs that did something: what began them, how long the operator was at them (TOOK, without what gardenlets then
-did on their seeds), which commit of whom, how they ended, which operation the Garden was asked for and by which program; the operations of files
-in operations/ that were executed; and what is held now, with the ids that approve it, or waits for a
-window; on seeds, too; and when no operator runs that would go on, or the source cannot be read. Exit code 1 says that something is
-held, that the last sync failed, there or on a seed, or that the source cannot be read.`,
+		Long: `Shows the last 20 syncs that did something: trigger, commit, author, result and duration. TOOK is
+the time of the operator, without the time of gardenlets on their seeds. A sync also lists the
+operations that were requested on the Garden, with the requesters.
+
+Other lines show executed operations of files in operations/, and a sync that waits for a window.
+They list held deletions, also on seeds, with the ids that approve them. The output also says if no
+operator runs, or if the source cannot be read.
+
+Exit code 1: a deletion is held, the last sync failed (also on a seed), or the source cannot be
+read.`,
 		Example: `  pergola history production
   pergola history production -o json`,
 		Args: cobra.ExactArgs(1),
@@ -143,7 +148,7 @@ const shownOperations = 5
 func printOperations(w io.Writer, l *landscapev1alpha1.Landscape, width int) {
 	for i, o := range l.Status.Operations {
 		if i == shownOperations {
-			fmt.Fprintf(w, "… and %d operations before; -o json has them\n", len(l.Status.Operations)-i)
+			fmt.Fprintf(w, "… and %d earlier operations; -o json lists them\n", len(l.Status.Operations)-i)
 			return
 		}
 		fmt.Fprintln(w, cutLine(oneLine(fmt.Sprintf("Operation %s of %s, executed %s: operations/%s", o.Operation, o.Object, o.At.Local().Format(time.DateTime), o.ID), math.MaxInt), width))
@@ -207,9 +212,9 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape, object *objectF
 		}
 		what := "it"
 		if group[0].Together != "" {
-			what = "all of it"
+			what = "all of them"
 		}
-		fmt.Fprintf(w, "  to let %s pass: pergola approve %s/%s %s%s\n", what, l.Namespace, l.Name, printable(id), object.commandFlags())
+		fmt.Fprintf(w, "  approve %s with: pergola approve %s/%s %s%s\n", what, l.Namespace, l.Name, printable(id), object.commandFlags())
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestHistoryGroupsHeldDeletions(t *testing.T) {
 	l.Status.Held = []landscapev1alpha1.HeldDeletion{
 		{Cluster: "runtime", Object: "ConfigMap a/b", Reason: beyond, Approval: "111111111111", Together: "3f2a91c07d55"},
 		{Cluster: "virtual", Object: "Quota a/c", Reason: unseen, Approval: "222222222222", Together: "3f2a91c07d55"},
-		{Cluster: "virtual", Object: "Shoot a/d", Reason: "its file is gone"},
+		{Cluster: "virtual", Object: "Shoot a/d", Reason: "its file no longer exists"},
 		{Cluster: "virtual", Object: "Quota a/e", Reason: beyond, Approval: "333333333333", Together: "3f2a91c07d55"},
 		{Cluster: "virtual", Object: "Quota a/f", Reason: beyond, Approval: "000000000000"},
 		{Cluster: "eu-1", Object: "ConfigMap a/g", Reason: unseen, Approval: "111111111111"},
@@ -35,15 +35,15 @@ Held: `+beyond+`
   Quota a/e on cluster virtual, its approval is 333333333333
 Held: `+unseen+`
   Quota a/c on cluster virtual, its approval is 222222222222
-  to let all of it pass: pergola approve garden/production 3f2a91c07d55
-Held: its file is gone
+  approve all of them with: pergola approve garden/production 3f2a91c07d55
+Held: its file no longer exists
   Shoot a/d on cluster virtual
 Held: `+beyond+`
   Quota a/f on cluster virtual
-  to let it pass: pergola approve garden/production 000000000000
+  approve it with: pergola approve garden/production 000000000000
 Held: `+unseen+`
   ConfigMap a/g on seed eu-1
-  to let it pass: pergola approve garden/production eu-1/111111111111
+  approve it with: pergola approve garden/production eu-1/111111111111
 `, b.String())
 }
 
@@ -85,8 +85,8 @@ func TestHistoryNamesApprovals(t *testing.T) {
 		want   string
 	}{
 		"none":         {landscapev1alpha1.SyncRecord{Message: "1 deleted"}, "  Succeeded  take it away\n"},
-		"one":          {landscapev1alpha1.SyncRecord{Message: "1 deleted; passed by approval: 3f2a91c07d55", Approvals: []string{"3f2a91c07d55"}}, "  Succeeded  passed by approval: 3f2a91c07d55; take it away\n"},
-		"an operation": {landscapev1alpha1.SyncRecord{Message: "1 deleted", TakenUp: []string{"taken up: rotate-ca-start of garden local, asked for by kubectl-annotate"}}, "  Succeeded  taken up: rotate-ca-start of garden local, asked for by kubectl-annotate; take it away\n"},
+		"one":          {landscapev1alpha1.SyncRecord{Message: "1 deleted; approvals used: 3f2a91c07d55", Approvals: []string{"3f2a91c07d55"}}, "  Succeeded  approvals used: 3f2a91c07d55; take it away\n"},
+		"an operation": {landscapev1alpha1.SyncRecord{Message: "1 deleted", TakenUp: []string{"started: rotate-ca-start of garden local, requested by kubectl-annotate"}}, "  Succeeded  started: rotate-ca-start of garden local, requested by kubectl-annotate; take it away\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &landscapev1alpha1.Landscape{}
@@ -116,7 +116,7 @@ func TestHistoryOfOperations(t *testing.T) {
 		l.Status.Operations = append(l.Status.Operations, l.Status.Operations[0])
 	}
 	assert.Equal(t, shownOperations, strings.Count(shown(), "Operation rotate-credentials-start"))
-	assert.True(t, strings.HasSuffix(shown(), "… and 2 operations before; -o json has them\n"), shown())
+	assert.True(t, strings.HasSuffix(shown(), "… and 2 earlier operations; -o json lists them\n"), shown())
 }
 
 // TestHistoryOfUnreadableSource: an unreadable source starts no sync, so its error and
@@ -149,8 +149,8 @@ func TestSuspendReportsReplacedSuspension(t *testing.T) {
 		"not suspended":       {false, nil, ""},
 		"left behind":         {false, &landscapev1alpha1.Suspension{Reason: "x"}, ""},
 		"over":                {true, &landscapev1alpha1.Suspension{Reason: "x", Until: at(0)}, ""},
-		"for a time":          {true, &landscapev1alpha1.Suspension{Reason: "etcd", By: "alice", Until: at(2 * time.Hour)}, "\nIt replaces the former suspension by alice until 2026-01-01T14:00:00Z: etcd"},
-		"for ever, by nobody": {true, nil, "\nIt replaces the former suspension until pergola resume"},
+		"for a time":          {true, &landscapev1alpha1.Suspension{Reason: "etcd", By: "alice", Until: at(2 * time.Hour)}, "\nIt replaces the previous suspension by alice until 2026-01-01T14:00:00Z: etcd"},
+		"for ever, by nobody": {true, nil, "\nIt replaces the previous suspension until pergola resume"},
 	} {
 		l := &landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{}}
 		l.Spec.Suspend, l.Spec.Suspension = test.suspend, test.why
@@ -161,7 +161,7 @@ func TestSuspendReportsReplacedSuspension(t *testing.T) {
 // TestHistoryIsPrintable: text of a cluster can neither control the terminal nor imitate our lines.
 func TestHistoryIsPrintable(t *testing.T) {
 	l := &landscapev1alpha1.Landscape{}
-	l.Status.Held = []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "ConfigMap a/b\n  to let it pass: x", Reason: "why\x1b[2J\nHeld: other", Approval: "1\n2"}}
+	l.Status.Held = []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "ConfigMap a/b\n  approve it with: x", Reason: "why\x1b[2J\nHeld: other", Approval: "1\n2"}}
 	l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: "main@sha1:a", Trigger: "me\x1b[31m", Subject: "a\x1b]0;b\a\nc", Gardenlets: "d\u202ee"}}
 	var b strings.Builder
 	require.NoError(t, printHistory(&b, l, &objectFlags{}, 0))

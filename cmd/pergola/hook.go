@@ -21,7 +21,7 @@ import (
 
 func newHook() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "hook", Short: "What a Git server runs",
+		Use: "hook", Short: "Hooks for a Git server",
 		Example: `  pergola hook post-receive --help`,
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return errors.New("name the hook: post-receive") },
@@ -37,10 +37,11 @@ func newPostReceive() *cobra.Command {
 	var within time.Duration
 	cmd := &cobra.Command{
 		Use:   "post-receive --url URL --token-file FILE --landscape NAMESPACE/NAME[/RECEIVER]...",
-		Short: "Ask for a sync of what was pushed, and show the pusher how it goes",
-		Long: `Is the post-receive hook of a bare repository without a forge. It asks the operator at --url for a sync by the
-receiver of type hmac of each Landscape (default name of the receiver: push), and prints its progress, which Git shows to
-who pushes. It never makes a push fail: that is over by then. Who hangs up stops only the showing.`,
+		Short: "Request a sync after a push, and show its progress to the person who pushed",
+		Long: `This is the post-receive hook of a bare repository without a forge. It requests a sync of each
+Landscape from the operator at --url, through a receiver of type hmac (default name: push). Git
+shows the printed progress to the person who pushes. The hook never makes a push fail, because the
+push is complete by then. An interruption stops only the display.`,
 		Example: `  exec pergola hook post-receive --url https://pergola.example.com --token-file /etc/pergola/token --landscape garden/prod`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -76,11 +77,11 @@ who pushes. It never makes a push fail: that is over by then. Who hangs up stops
 	}
 	cmd.Flags().StringVar(&address, "url", "", "address of the operator's receivers")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the token of the receivers")
-	cmd.Flags().StringArrayVar(&landscapes, "landscape", nil, "Landscape that is synced, and its receiver; several times for several")
-	cmd.Flags().StringVar(&caFile, "ca-file", "", "certificates that are trusted besides those of the system, as PEM")
-	cmd.Flags().StringVar(&by, "by", "", "who pushed (default: what the Git server says, or the user)")
-	cmd.Flags().BoolVar(&noFollow, "no-follow", false, "only ask for the sync")
-	cmd.Flags().DurationVar(&within, "timeout", 15*time.Minute, "how long a sync is followed")
+	cmd.Flags().StringArrayVar(&landscapes, "landscape", nil, "Landscape to sync, and its receiver; may be given several times")
+	cmd.Flags().StringVar(&caFile, "ca-file", "", "certificates to trust besides the certificates of the system, as PEM")
+	cmd.Flags().StringVar(&by, "by", "", "name of the person who pushed (default: from the Git server, or the user)")
+	cmd.Flags().BoolVar(&noFollow, "no-follow", false, "only request the sync")
+	cmd.Flags().DurationVar(&within, "timeout", 15*time.Minute, "how long to follow a sync")
 	for _, name := range []string{"url", "token-file", "landscape"} {
 		_ = cmd.MarkFlagRequired(name) // the flag exists
 	}
@@ -138,7 +139,7 @@ func hookClient(caFile string) (*http.Client, error) {
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(data) {
-			return nil, fmt.Errorf("--ca-file: %s holds no certificate as PEM", caFile)
+			return nil, fmt.Errorf("--ca-file: %s contains no PEM certificate", caFile)
 		}
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
 	}

@@ -93,7 +93,7 @@ func TestPusherSeesTheSync(t *testing.T) {
 		receiver.Progress{Time: now, Phase: receiver.PhaseApplied, Message: "142 objects, all healthy.", Done: true})
 	push := newBareRepository(t, url)
 	text := push("git push -q origin main main:refs/heads/other")
-	for _, line := range []string{"garden/prod: Queued: A sync was asked for.", "garden/prod: Fetching", "garden/prod: Applying: seed a[2J", "garden/prod: Applied: 142 objects, all healthy."} {
+	for _, line := range []string{"garden/prod: Queued: A sync was requested.", "garden/prod: Fetching", "garden/prod: Applying: seed a[2J", "garden/prod: Applied: 142 objects, all healthy."} {
 		assert.Contains(t, text, "remote: "+line)
 	}
 	assert.NotContains(t, text, "garden/dev", "its branch was not pushed")
@@ -114,7 +114,7 @@ func TestPusherSeesAFailure(t *testing.T) {
 		says []string
 	}{
 		"not applied": {receiver.Progress{Phase: receiver.PhaseFailed, Done: true, Err: "landscape/seed.yaml:3:1: error: no such field"},
-			[]string{"remote: garden/prod: SYNC FAILED of garden/prod: landscape/seed.yaml:3:1: error: no such field", "What was applied before stays."}},
+			[]string{"remote: garden/prod: SYNC FAILED of garden/prod: landscape/seed.yaml:3:1: error: no such field", "Objects that were applied before stay."}},
 		"not on a seed": {receiver.Progress{Phase: receiver.PhaseFailed, Done: true, Applied: true, Message: "2 objects changed", Err: "the gardenlet of seed a does not work"},
 			[]string{"remote: garden/prod: NOT DONE ON ALL SEEDS of garden/prod: the gardenlet of seed a does not work", "The commit is applied in the runtime cluster and the virtual garden."}},
 	} {
@@ -133,7 +133,7 @@ func TestPushWithoutAnOperator(t *testing.T) {
 	url := server.URL
 	server.Close()
 	text := newBareRepository(t, url)("git push -q origin main && echo pushed")
-	assert.Contains(t, text, "remote: garden/prod: Pergola cannot be asked for a sync now (dial tcp")
+	assert.Contains(t, text, "remote: garden/prod: A sync cannot be requested now (dial tcp")
 	assert.Contains(t, text, "pushed\n")
 	assert.NotContains(t, text, "Error")
 }
@@ -148,13 +148,13 @@ func TestHookRefused(t *testing.T) {
 	}
 	out := run(line, "--landscape", "garden/prod")
 	assert.Equal(t, 0, out.code)
-	assert.Contains(t, out.stdout, "it answered 404: no such receiver, or not its secret")
+	assert.Contains(t, out.stdout, "it answered 404: no such receiver, or a wrong secret")
 	for _, c := range []struct {
 		stdin string
 		more  []string
 		says  string
 	}{
-		{line, []string{"--landscape", "prod"}, "want NAMESPACE/NAME"}, {line, nil, "--landscape (Landscape that is synced, and its receiver; several times for several) is missing"}, {"hello\n", []string{"--landscape", "garden/prod"}, "OLD NEW REF"},
+		{line, []string{"--landscape", "prod"}, "want NAMESPACE/NAME"}, {line, nil, "--landscape (Landscape to sync, and its receiver; may be given several times) is missing"}, {"hello\n", []string{"--landscape", "garden/prod"}, "OLD NEW REF"},
 		{line, []string{"--landscape", "garden/prod", "--url", "x"}, "--url"}, {line, []string{"--landscape", "garden/prod", "--ca-file", token}, "PEM"},
 	} {
 		out := run(c.stdin, c.more...)

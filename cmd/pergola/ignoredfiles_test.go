@@ -14,7 +14,7 @@ func TestIgnoredFiles(t *testing.T) {
 	writeFile(t, dir, "more.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden-local}\n")
 	o := pergola(t, "validate", dir)
 	assert.Equal(t, 0, o.code)
-	assert.Contains(t, o.stdout, filepath.Join(dir, "more.yaml")+":1:1: warning: git ignores the file (.gitignore or .git/info/exclude), so that no clone and no operator has it; ")
+	assert.Contains(t, o.stdout, filepath.Join(dir, "more.yaml")+":1:1: warning: git ignores the file (.gitignore or .git/info/exclude), so clones and operators lack it; ")
 	assert.Contains(t, o.stdout, "[landscape/ignored]")
 
 	writeFile(t, dir, ".gitignore", "other.yaml\n")

@@ -44,20 +44,26 @@ func newInstall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Install Pergola itself into a cluster",
-		Long: `Renders the Helm chart that is built into the program, and applies it: what a newer version has no more is deleted, what others
-have set is reported as a conflict, and while nothing changes nothing is written. It waits until the Deployment is healthy.
+		Long: `Renders the Helm chart that is built into the program, and applies it. Objects that the new version
+no longer has are deleted. Fields that others have set are reported as conflicts. Unchanged objects
+are not written. The command waits until the Deployment is healthy.
 
-Roles: operator (in the runtime cluster), gardenlet (in a seed), gardenlet-access (in the virtual garden: the ServiceAccount of a
-gardenlet and its rights). The values are those of the chart (deploy/charts/pergola/values.yaml); image.repository is required, and
-gardenlet.seed for the gardenlet. The namespace is created.
+Roles: operator (in the runtime cluster), gardenlet (in a seed), gardenlet-access (in the virtual
+garden: the ServiceAccount of a gardenlet and its rights). The chart's values are in
+deploy/charts/pergola/values.yaml. image.repository is required, and gardenlet.seed for the
+gardenlet. The namespace is created.
 
--o yaml prints the objects and asks no cluster. --uninstall deletes what was installed, except the CustomResourceDefinition, the
-Landscapes, the priority class and the namespace; what Pergola has applied stays, too. The access of one gardenlet goes without that of
-others: with --role gardenlet-access it takes --set gardenlet.seed=NAME.
+-o yaml prints the objects and asks no cluster.
 
-Deletions beyond the gate (the default one of landscapes) are held, with the ids that approve them.
+--uninstall deletes the installed objects, except the CustomResourceDefinition, the Landscapes, the
+priority class and the namespace. Objects that Pergola has applied stay, too. With --role
+gardenlet-access, --uninstall needs --set gardenlet.seed=NAME and deletes only the access of that
+gardenlet.
 
-Exit code 1 says that something failed, is held or is not healthy in time, or, with --dry-run, that there are differences.`,
+Deletions beyond the gate (the default gate of landscapes) are held, with the ids that approve them.
+
+Exit code 1: something failed, is held, or is not healthy in time. With --dry-run, exit code 1:
+there are differences.`,
 		Example: `  pergola install --set image.repository=registry.example.org/pergola
   pergola install --values pergola.yaml --dry-run
   pergola install --role gardenlet --set gardenlet.seed=local --values pergola.yaml --context seed-local
@@ -68,17 +74,17 @@ Exit code 1 says that something failed, is held or is not healthy in time, or, w
 	}
 	addOutputFlag(cmd, &i.output, "text", "yaml")
 	flags := cmd.Flags()
-	flags.StringVar(&i.role, "role", string(deploy.Operator), "what is installed: operator, gardenlet or gardenlet-access")
+	flags.StringVar(&i.role, "role", string(deploy.Operator), "role to install: operator, gardenlet or gardenlet-access")
 	flags.StringVarP(&i.namespace, "namespace", "n", deploy.Namespace, "namespace of the installation")
 	flags.StringArrayVarP(&i.values, "values", "f", nil, "file with values of the chart; may be given several times, the last one wins (- for stdin)")
 	flags.StringArrayVar(&i.set, "set", nil, "a value as PATH=VALUE, as with helm; may be given several times")
 	flags.StringVar(&i.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: KUBECONFIG)")
 	flags.StringVar(&i.context, "context", "", "context of the kubeconfig (default: its current one)")
 	flags.BoolVar(&i.dryRun, "dry-run", false, "only show what would change, by server-side dry run; exit code 1 if anything would")
-	flags.BoolVar(&i.uninstall, "uninstall", false, "delete what was installed")
-	flags.BoolVar(&i.force, "force-conflicts", false, "take fields over that others have set, such as those of an installation by Helm")
-	flags.StringArrayVar(&i.approved, "approve", nil, "id of a held deletion that may pass, see --dry-run; may be given several times")
-	flags.BoolVar(&i.wait, "wait", true, "wait until what was installed is healthy")
+	flags.BoolVar(&i.uninstall, "uninstall", false, "delete the installed objects")
+	flags.BoolVar(&i.force, "force-conflicts", false, "take over fields that others have set, such as an installation by Helm")
+	flags.StringArrayVar(&i.approved, "approve", nil, "id of a held deletion to approve, see --dry-run; may be given several times")
+	flags.BoolVar(&i.wait, "wait", true, "wait until the installation is healthy")
 	flags.DurationVar(&i.timeout, "timeout", 5*time.Minute, "give up after this time")
 	return cmd
 }
@@ -94,7 +100,7 @@ func (i *installCommand) run(cmd *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), i.timeout+time.Minute)
 	defer cancel()
 	if i.uninstall && i.output == "yaml" {
-		return errors.New("--uninstall does not go with -o yaml, which prints what would be installed: --dry-run shows what would be deleted")
+		return errors.New("--uninstall and -o yaml exclude each other: --dry-run shows the objects to delete")
 	}
 	values, err := i.readValues(cmd.InOrStdin())
 	if err != nil {
@@ -103,7 +109,7 @@ func (i *installCommand) run(cmd *cobra.Command) error {
 	i.seed, _, _ = unstructured.NestedString(values, "gardenlet", "seed")
 	if i.uninstall {
 		if role == deploy.GardenletAccess && i.seed == "" {
-			return errors.New("--uninstall: each seed has an access of its own: say whose goes, with --set gardenlet.seed=NAME")
+			return errors.New("--uninstall: each seed has its own access: name the seed with --set gardenlet.seed=NAME")
 		}
 		return i.deleteInstallation(ctx, cmd, role)
 	}
@@ -134,7 +140,7 @@ func (i *installCommand) run(cmd *cobra.Command) error {
 	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s %s is installed in namespace %s: %d created, %d changed, %d deleted, %d unchanged%s.\n", i.installationName(role), version, i.namespace,
 		report.Count(apply.Created), report.Count(apply.Configured, apply.Adopted, apply.Recreated), report.Count(apply.Deleted), report.Count(apply.Unchanged), state)
 	if held := report.Count(apply.HeldBack); held > 0 {
-		return commands.Finding{Err: fmt.Errorf("%s held: the lines above say why, and by which id of --approve each may pass", pluralForm(held, "1 deletion is", fmt.Sprintf("%d deletions are", held)))}
+		return commands.Finding{Err: fmt.Errorf("%s held: the lines above show the reasons, and the ids for --approve", pluralForm(held, "1 deletion is", fmt.Sprintf("%d deletions are", held)))}
 	}
 	return nil
 }
@@ -172,9 +178,9 @@ func (i *installCommand) installationName(role deploy.Role) string {
 func remainingText(role deploy.Role) string {
 	switch role {
 	case deploy.Operator:
-		return "Definitions, Landscapes, the priority class and the namespace stay, and what Pergola has applied."
+		return "Definitions, Landscapes, the priority class, the namespace and all objects that Pergola has applied stay."
 	case deploy.Gardenlet:
-		return "The priority class and the namespace stay, and what Pergola has applied."
+		return "The priority class, the namespace and all objects that Pergola has applied stay."
 	}
 	return "The namespaces stay."
 }
@@ -261,7 +267,7 @@ func printItems(w io.Writer, p change.Plan) {
 }
 
 func whyHeld(reason, approval string) string {
-	return fmt.Sprintf(": %s (--approve %s lets it pass)", reason, approval)
+	return fmt.Sprintf(": %s (--approve %s approves it)", reason, approval)
 }
 
 // maxValuesSize limits a values file, in bytes.

@@ -41,12 +41,12 @@ func TestInstallRefuses(t *testing.T) {
 	}{
 		"role":      {[]string{"--role", "scheduler"}, 2, `--role: role "scheduler" does not exist: want one of operator, gardenlet, gardenlet-access`},
 		"required":  {nil, 2, "image.repository: is required"},
-		"misspelt":  {append(image, "--set", "replica=2", "-o", "yaml"), 2, "there is no value 'replica'"},
+		"misspelt":  {append(image, "--set", "replica=2", "-o", "yaml"), 2, "unknown value 'replica'"},
 		"duplicate": {[]string{"--values", file}, 2, "--values " + file + ": "},
 		"missing":   {[]string{"--values", filepath.Join(dir, "none.yaml")}, 2, "none.yaml"},
 		"timeout":   {append(image, "--timeout", "0s"), 2, "--timeout 0s: want a time above zero"},
-		"uninstall": {[]string{"--uninstall", "-o", "yaml"}, 2, "--uninstall does not go with -o yaml"},
-		"whose":     {[]string{"--uninstall", "--role", "gardenlet-access", "--dry-run"}, 2, "say whose goes, with --set gardenlet.seed=NAME"},
+		"uninstall": {[]string{"--uninstall", "-o", "yaml"}, 2, "--uninstall and -o yaml exclude each other"},
+		"whose":     {[]string{"--uninstall", "--role", "gardenlet-access", "--dry-run"}, 2, "name the seed with --set gardenlet.seed=NAME"},
 		"context":   {append(image, "--context", "nowhere"), 2, "access to the cluster: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestUninstallReportsRemainingObjects(t *testing.T) {
 	i := installCommand{namespace: "garden"}
 	text, err := shown(i, deploy.Operator, change.Item{Action: change.Delete, Object: change.Ref{Kind: "Service", Namespace: "garden", Name: "a"}})
 	require.ErrorIs(t, err, errFinding)
-	assert.Equal(t, "delete     Service garden/a\n1 object of Pergola operator would be deleted. Definitions, Landscapes, the priority class and the namespace stay, and what Pergola has applied.\n", text)
+	assert.Equal(t, "delete     Service garden/a\n1 object of Pergola operator would be deleted. Definitions, Landscapes, the priority class, the namespace and all objects that Pergola has applied stay.\n", text)
 	i.seed = "nix"
 	text, err = shown(i, deploy.GardenletAccess)
 	require.NoError(t, err)

@@ -51,12 +51,12 @@ func runInterruptible(clock clock.Clock, signals <-chan os.Signal, stderr io.Wri
 			if clock.Since(first) < signalMergeWindow {
 				continue
 			}
-			fmt.Fprintln(stderr, "\nInterrupted twice: ended at once. Run the command again to complete what is missing.")
+			fmt.Fprintln(stderr, "\nInterrupted twice: the command ended at once. Run it again to complete the missing parts.")
 		case <-timer.C():
 			if unread {
 				return exitOutputClosed
 			}
-			fmt.Fprintf(stderr, "\nInterrupted: the command was ended after %s, because something that cannot be stopped still ran. Run it again to complete what is missing.\n", shutdownTimeout)
+			fmt.Fprintf(stderr, "\nInterrupted: the command ended after %s, although a step that cannot be stopped was still running. Run it again to complete the missing parts.\n", shutdownTimeout)
 		}
 		return exitInterrupted
 	}

@@ -58,8 +58,8 @@ func TestInterrupt(t *testing.T) {
 		signals, code        int
 		least, most          time.Duration
 	}{
-		{does: "never ends", signals: 1, code: 130, stderr: "something that cannot be stopped still ran", least: time.Second, most: 2 * time.Second},
-		{does: "never ends", signals: 2, code: 130, stderr: "something that cannot be stopped still ran", least: time.Second, most: 2 * time.Second},
+		{does: "never ends", signals: 1, code: 130, stderr: "a step that cannot be stopped was still running", least: time.Second, most: 2 * time.Second},
+		{does: "never ends", signals: 2, code: 130, stderr: "a step that cannot be stopped was still running", least: time.Second, most: 2 * time.Second},
 		{does: "tidies up", signals: 1, code: 130, stdout: "tidied up\n", stderr: "Error: interrupted", most: time.Second},
 		{does: "is done", signals: 1, code: 0, most: time.Second},
 		{does: "ends by error", code: 1, stderr: "Error: found something", most: time.Minute},
@@ -122,11 +122,11 @@ func TestInterruptedTwice(t *testing.T) {
 		end    time.Duration   // from the last signal
 		stderr string
 	}{
-		"at once, then too late":   {[]time.Duration{0, 999 * time.Millisecond}, 801 * time.Millisecond, "the command was ended after 1.8s"},
-		"a second later":           {[]time.Duration{time.Second}, 0, "Interrupted twice: ended at once."},
-		"twice, and once more":     {[]time.Duration{10 * time.Millisecond, 990 * time.Millisecond}, 0, "Interrupted twice: ended at once."},
-		"once":                     {nil, shutdownTimeout, "the command was ended after 1.8s"},
-		"by the command in a loop": {[]time.Duration{100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond}, 1500 * time.Millisecond, "the command was ended after 1.8s"},
+		"at once, then too late":   {[]time.Duration{0, 999 * time.Millisecond}, 801 * time.Millisecond, "the command ended after 1.8s"},
+		"a second later":           {[]time.Duration{time.Second}, 0, "Interrupted twice: the command ended at once."},
+		"twice, and once more":     {[]time.Duration{10 * time.Millisecond, 990 * time.Millisecond}, 0, "Interrupted twice: the command ended at once."},
+		"once":                     {nil, shutdownTimeout, "the command ended after 1.8s"},
+		"by the command in a loop": {[]time.Duration{100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond}, 1500 * time.Millisecond, "the command ended after 1.8s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := sinceClock{testingclock.NewFakeClock(time.Now()), make(chan struct{}, 1)}

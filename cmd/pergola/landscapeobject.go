@@ -34,7 +34,7 @@ type objectFlags struct {
 func (o *objectFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster (default: KUBECONFIG)")
 	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig (default: its current one)")
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", defaultNamespace, "namespace of the Landscape, where its name does not say it")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", defaultNamespace, "namespace of the Landscape, if its name does not contain one")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return explainUnreachable(run(cmd, args)) }
 }
@@ -60,10 +60,10 @@ func (o *objectFlags) key(name string) receiver.Key {
 func (o *objectFlags) handle(name string) (*operator.LandscapeClient, error) {
 	key := o.key(name)
 	if key.Name == "" || key.Namespace == "" || strings.ContainsAny(key.Name, "/.") {
-		return nil, fmt.Errorf("%q is no Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder%s", name, landscapeNameHint(name))
+		return nil, fmt.Errorf("%q is not the name of a Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder%s", name, landscapeNameHint(name))
 	}
 	if hint := landscapeNameHint(name); hint != "" {
-		return nil, fmt.Errorf("%s is the folder of a landscape, and a Landscape in a cluster is wanted%s; give %s/%s", name, hint, o.namespace, revisions.NameInFile(os.DirFS(name), revisions.LandscapeFile))
+		return nil, fmt.Errorf("%s is the folder of a landscape, but the command needs a Landscape in a cluster%s; give %s/%s", name, hint, o.namespace, revisions.NameInFile(os.DirFS(name), revisions.LandscapeFile))
 	}
 	config, err := o.config()
 	if err != nil {

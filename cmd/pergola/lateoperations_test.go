@@ -37,7 +37,7 @@ func TestLateOperations(t *testing.T) {
 		for _, v := range decode[[]schemas.Violation](t, o) {
 			if v.Rule == preview.RuleLate {
 				assert.Equal(t, schemas.SeverityWarning, v.Severity)
-				assert.Equal(t, "has passed: reconcile on Shoot garden-local/local ran out and is never executed; set a later time (under another file name, if this one was in force before), or remove the file", v.Message)
+				assert.Equal(t, "has passed: reconcile on Shoot garden-local/local has expired and is never executed; set a later time (with another file name, if this one was applied before), or remove the file", v.Message)
 				out = append(out, v.Name)
 			}
 		}
@@ -51,7 +51,7 @@ func TestLateOperations(t *testing.T) {
 	o = pergola(t, "validate", dir, "--from", before, "--strict")
 	assert.Equal(t, 1, o.code, "%+v", o)
 
-	const ranOut = ", reconcile, ran out and is never executed: its time is over (notAfter 2001-01-01T00:00:00Z)"
+	const ranOut = ", reconcile, has expired and is never executed (notAfter 2001-01-01T00:00:00Z)"
 	said := map[string]change.Action{}
 	p := decode[change.Plan](t, pergola(t, "diff", dir, "-o", "json"))
 	for _, item := range p.Items {
@@ -65,7 +65,7 @@ func TestLateOperations(t *testing.T) {
 	}, said)
 	o = pergola(t, "diff", dir, "-o", "markdown")
 	assert.Contains(t, o.stdout, "| would fail: operation c-late"+ranOut+" | virtual | Shoot garden-local/local |\n")
-	assert.Contains(t, o.stdout, "after operation d-early, reconcile, on the same object was taken up", "the others wait for what is executed")
+	assert.Contains(t, o.stdout, "after operation d-early, reconcile, on the same object has started", "the others wait for what is executed")
 	assert.NotContains(t, o.stdout, "a-executed")
 	o = pergola(t, "diff", dir)
 	assert.Contains(t, o.stdout, "  ! would fail: operation b-changed"+ranOut+", on virtual: Shoot garden-local/local\n")

@@ -20,27 +20,32 @@ func newOperate() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "operate LANDSCAPE OBJECT OPERATION",
-		Short: "Ask for a one-shot operation on a Garden, Seed, Shoot, ManagedSeed, Gardenlet or Project",
-		Long: `Sets the operation's annotation (gardener.cloud/operation) on the object, once. An operation that there is not, or that
-the object cannot do in its present state, is refused: a rotation out of order, another operation that was not taken up yet, a
-rollout of a cluster that sleeps. With --wait the operation is followed to its end; the wait ends at once where no gardenlet of the seed
-runs that would do it, or for a Garden no operator, or its Landscape is suspended, and after 20 seconds where no part of Pergola does the
-operation and no other controller has taken it up.
+		Short: "Request a one-shot operation on a Garden, Seed, Shoot, ManagedSeed, Gardenlet or Project",
+		Long: `Sets the annotation gardener.cloud/operation on the object, once. Unknown operations, and operations
+the object cannot run now, are rejected. Examples are a rotation out of order, an operation before
+the previous one was accepted, and a rollout of a hibernated cluster.
 
-OBJECT is "KIND NAME" or "KIND NAMESPACE/NAME". Among the operations are reconcile, retry, maintain, rotate-…, rollout-workers=POOL
-and, for a Garden, Seed, Shoot or Project, confirm-deletion, which only confirms that it may be deleted.
+With --wait, the command follows the operation to its end. It stops at once if no gardenlet of the
+seed runs (for a Garden: no operator), or if its Landscape is suspended. It stops after 20 seconds
+if no part of Pergola does the operation and no other controller has accepted it.
 
-This sets the annotation, and whoever does the operation takes it away again. Of Pergola, the operator (or the next pergola apply) does
-all operations on a Garden, and the operator force-redeploy on a Gardenlet; the gardenlet does reconcile on Seeds and Shoots, retry on
-Shoots, and renew-… on its Seed. Any other operation stays on the object, and keeps further ones from being asked for, until a controller
-that does it takes it up, or until it is taken back, for example:
+OBJECT is "KIND NAME" or "KIND NAMESPACE/NAME". Operations include reconcile, retry, maintain,
+rotate-… and rollout-workers=POOL. For a Garden, Seed, Shoot or Project, confirm-deletion only
+confirms that it may be deleted.
+
+The controller that does the operation removes the annotation. In Pergola, the operator (or the next
+pergola apply) does all operations on a Garden. The operator does force-redeploy on a Gardenlet. The
+gardenlet does reconcile on Seeds and Shoots, retry on Shoots, and renew-… on its Seed. Any other
+operation stays on the object and blocks further ones, until a controller accepts it or you remove
+it, for example:
 
   kubectl annotate shoot -n garden-local local gardener.cloud/operation-
 
-A file operations/ID.yaml in the landscape does the same by a commit, exactly once (see docs/reference/operations.md).
+A file operations/ID.yaml in the landscape requests the same by a commit, exactly once (see
+docs/reference/operations.md).
 
-Exit code 1 says that the operation is not possible, that it failed, that nobody is there who does it, or that its end was not
-seen within --timeout.`,
+Exit code 1: the operation is not possible, failed, has no controller that does it, or did not end
+within --timeout.`,
 		Example: `  pergola operate landscapes/local "Garden local" rotate-credentials-start --wait
   pergola operate landscapes/local "Shoot garden-local/local" reconcile --wait
   pergola operate landscapes/local "Seed local" reconcile`,
@@ -51,7 +56,7 @@ seen within --timeout.`,
 			}
 			if err := landscape.CheckOperation(args[1], args[2]); err != nil {
 				if landscape.CheckOperation(args[2], args[1]) == nil {
-					return fmt.Errorf("%w; %q is one, and stands before the operation: %s", err, args[2], cmd.UseLine())
+					return fmt.Errorf("%w; %q is one, and comes before the operation: %s", err, args[2], cmd.UseLine())
 				}
 				return err
 			}
@@ -100,7 +105,7 @@ func printOperationResult(cmd *cobra.Command, output, object, operation, outcome
 			Outcome   string `json:"outcome,omitempty"`
 		}{object, operation, outcome})
 	}
-	text := "asked for"
+	text := "requested"
 	if outcome != "" {
 		text = outcome
 	}

@@ -30,15 +30,18 @@ func newOperator() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "operator",
 		Short: "Sync landscapes from Git to the runtime cluster and the virtual garden",
-		Long: `Watches the Landscape objects of a runtime cluster and keeps what each of them names in Git, or in an OCI artifact, applied:
-it asks the source for new revisions, verifies, validates and applies them, repairs drift, and tells in status, events, metrics and
-at the forge what became of it. A revision that is not valid is reported, and the former one stays in force. Seeds are not contacted:
-what they need is published in the virtual garden, where their gardenlets take it from.
+		Long: `Watches the Landscape objects of a runtime cluster, and keeps the declarations applied that each one
+names in Git or in an OCI artifact. It asks the source for new revisions, verifies, validates and
+applies them, and repairs drift. It reports the result in status, events, metrics and at the forge.
+An invalid revision is reported and the previous one stays applied. Seeds are not contacted: the
+operator publishes their input in the virtual garden, where their gardenlets read it.
 
-It takes the place of gardener-operator, whose lease it holds (namespace garden): stop that one first. Several instances can run; one works.
+It replaces gardener-operator and holds the same lease (in namespace garden): stop gardener-operator
+first. Several instances can run; one is active.
 
-/healthz and /readyz are on the health port, /metrics on the metrics port, /hooks/NAMESPACE/LANDSCAPE/RECEIVER on the receiver port, all
-without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
+/healthz and /readyz are on the health port, /metrics on the metrics port,
+/hooks/NAMESPACE/LANDSCAPE/RECEIVER on the receiver port, all without TLS. With
+OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 		Example: `  pergola operator --cache-dir /cache
   pergola operator --kubeconfig runtime.yaml --namespace garden --log-format text`,
 		Args: cobra.NoArgs,
@@ -50,8 +53,8 @@ without TLS. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 	o.ports.add(cmd, 8081, 8080)
 	addBindAddress(cmd, &o.address)
 	flags.IntVar(&o.receivers, "receiver-port", 9292, "port of /hooks; -1 for none")
-	flags.StringArrayVar(&o.proxies, "receiver-proxy", nil, "address range of load balancers in front of /hooks, such as 10.0.0.0/8, whose X-Forwarded-For says who sent a request; may be given several times")
-	flags.BoolVar(&o.files, "allow-file-sources", false, "allow file:// as source: whoever may write a Landscape can then read all repositories on this machine")
+	flags.StringArrayVar(&o.proxies, "receiver-proxy", nil, "address range of load balancers in front of /hooks, such as 10.0.0.0/8, whose X-Forwarded-For names the sender of a request; may be given several times")
+	flags.BoolVar(&o.files, "allow-file-sources", false, "allow file:// as source: every author of a Landscape can then read all repositories on this machine")
 	addPolicyNamespaces(cmd, &o.policies)
 	o.log.add(cmd)
 	return cmd
@@ -125,11 +128,11 @@ func operatorCache(cmd *cobra.Command) (string, error) {
 	}
 	dir, err := cacheDir(cmd)
 	if err != nil {
-		return "", fmt.Errorf("a folder for what is fetched: %w: name one by --cache-dir", err)
+		return "", fmt.Errorf("no cache folder: %w: name one by --cache-dir", err)
 	}
 	dir = filepath.Join(dir, "operator")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("a folder for what is fetched: %w: name another one by --cache-dir", err)
+		return "", fmt.Errorf("cannot make the cache folder: %w: name another one by --cache-dir", err)
 	}
 	return dir, nil
 }

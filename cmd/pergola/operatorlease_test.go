@@ -24,7 +24,7 @@ func TestNoOperatorRuns(t *testing.T) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "gardener-operator-leader-election", Namespace: "garden"},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("operator-1"), RenewTime: ptr.To(metav1.NewMicroTime(time.Now()))}}
 	require.NoError(t, c.Create(t.Context(), lease))
-	const gone = "no operator runs: its lease garden/gardener-operator-leader-election was given back "
+	const gone = "no operator runs: its lease garden/gardener-operator-leader-election was released "
 
 	got := pergola(t, "history", "one", "--kubeconfig", kubeconfig)
 	assert.Equal(t, 0, got.code, got)

@@ -27,7 +27,7 @@ func interruptOnClosedOutput(root *cobra.Command, signals chan<- os.Signal) {
 }
 
 // errOutputClosed is the cause that cancels the context of a command whose output is closed.
-var errOutputClosed = errors.New("nobody reads the output")
+var errOutputClosed = errors.New("the output is closed")
 
 // annotationReadOnly annotates commands that only print: they are done when their output is closed.
 // Other commands are then incomplete.

@@ -22,7 +22,7 @@ func policyNamespaces(texts []string) ([]labels.Selector, error) {
 			return nil, fmt.Errorf("--%s %q: %w", flagPolicyNamespaces, text, err)
 		}
 		if selector.Empty() {
-			return nil, fmt.Errorf("--%s: an empty selector would be all namespaces", flagPolicyNamespaces)
+			return nil, fmt.Errorf("--%s: an empty selector would select all namespaces", flagPolicyNamespaces)
 		}
 		out = append(out, selector)
 	}

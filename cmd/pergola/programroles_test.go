@@ -36,7 +36,7 @@ func TestWithRole(t *testing.T) {
 		"no such role yet": {"pergola", []string{"--config=FILE"}, "apiVersion: scheduler" + config + "SchedulerConfiguration", nil,
 			"this version of Pergola has no role scheduler: leave the image of gardener-scheduler as it is"},
 		"flags in its place": {"pergola", []string{"--config=FILE"}, "apiVersion: gardenlet" + config + "GardenletConfiguration", nil,
-			"the role gardenlet has flags in the place of the configuration file of gardenlet: see pergola gardenlet --help"},
+			"the role gardenlet has flags instead of the configuration file of gardenlet: see pergola gardenlet --help"},
 		"another kind":  {"pergola", []string{"--config=FILE"}, "apiVersion: v1\nkind: Config", nil, `has the kind "Config" of "v1", which no role reads`},
 		"another group": {"pergola", []string{"--config=FILE"}, "apiVersion: example.org/v1\nkind: ResourceManagerConfiguration", nil, "which no role reads"},
 		"no YAML":       {"pergola", []string{"--config=FILE"}, "a: [", nil, "find the role by the configuration file"},

@@ -30,11 +30,13 @@ func newRender() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render LANDSCAPE",
 		Short: "Render the bundles of every Garden, Seed and Shoot",
-		Long: `Renders without any cluster. What only a cluster knows (names of generated secrets, certificates) stays
-symbolic: it reads <name>-XXXXXXXX. The same inputs give the same bytes on every machine.
+		Long: `Renders without any cluster. Values that only a cluster knows (names of generated secrets,
+certificates) stay symbolic, as <name>-XXXXXXXX. The same inputs give the same bytes on every
+machine.
 
---output-dir makes a folder hold this render and nothing else: files of a former render go. A folder with files that no
-render wrote is refused, and so is one inside the landscape.`,
+With --output-dir, the folder contains this render and nothing else: files of a previous render are
+deleted. A folder with files that no render wrote is rejected, and so is a folder inside the
+landscape.`,
 		Example: `  pergola render landscapes/local
   pergola render landscapes/local --component garden/vpa
   pergola render landscapes/local --output-dir rendered`,
@@ -74,7 +76,7 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 		}
 	}
 	if len(kept) == 0 && len(bundles) > 0 {
-		return fmt.Errorf("no bundle has %s at once: leave one of them out", strings.Join(o.filters(), " and "))
+		return fmt.Errorf("no bundle matches %s at once: omit one of them", strings.Join(o.filters(), " and "))
 	}
 	switch {
 	case o.dir != "":
@@ -169,7 +171,7 @@ func checkOutsideLandscape(landscape, dir string) error {
 		return err
 	}
 	if rel, err := filepath.Rel(home, target); err == nil && filepath.IsLocal(rel) {
-		return fmt.Errorf("--output-dir %s is in the landscape itself, which would read the files as declarations: give a folder beside it (golden --update records a render inside)", dir)
+		return fmt.Errorf("--output-dir %s is inside the landscape, which would read the files as declarations: give a folder beside it (golden --update records a render inside)", dir)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func TestRenderToAFolder(t *testing.T) {
 	writeFile(t, out, "local/garden/system/mine.yaml", "a: b\n")
 	o = pergola(t, "render", dir, "--component", "seed/namespace", "--output-dir", out)
 	assert.Equal(t, 2, o.code)
-	assert.Contains(t, o.stderr, "holds other files than a recorded render (local/garden/system/mine.yaml): give an empty folder")
+	assert.Contains(t, o.stderr, "contains files that are not from a recorded render (local/garden/system/mine.yaml): give an empty folder")
 	assert.FileExists(t, filepath.Join(out, "local", "garden", "system", "bundle.yaml"))
 
 	link := filepath.Join(t.TempDir(), "link")
@@ -93,7 +93,7 @@ func TestRenderToAFolder(t *testing.T) {
 	for _, inside := range []string{dir, filepath.Join(dir, "rendered", "new"), filepath.Join(link, "x")} {
 		o = pergola(t, "render", dir, "--output-dir", inside)
 		assert.Equal(t, 2, o.code)
-		assert.Contains(t, o.stderr, "is in the landscape itself")
+		assert.Contains(t, o.stderr, "is inside the landscape")
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	writeFile(t, filepath.Dir(file), "file", "")
@@ -108,14 +108,14 @@ func TestRenderFindings(t *testing.T) {
 		stderr string
 	}{
 		"invalid declaration": {func(dir string) { replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n") }, 1, "Error: the landscape is not valid: nothing was done\n"},
-		"another catalogue":   {func(dir string) { replaceIn(t, dir, "landscape.yaml", "version: ", "version: 9") }, 1, "landscape.yaml:7:14: error: Landscape small: spec.catalogue.version: the landscape is written for catalogue 9"},
+		"another catalogue":   {func(dir string) { replaceIn(t, dir, "landscape.yaml", "version: ", "version: 9") }, 1, "landscape.yaml:7:14: error: Landscape small: spec.catalogue.version: the landscape needs catalogue 9"},
 		"unknown component": {func(dir string) {
 			replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  components:\n    seed:\n      systen: {enabled: false}\n")
 		}, 1, "landscape.yaml:8:7: error: Landscape small: spec.components.seed.systen: no component seed/systen in the catalogue"},
 		"overlay that fits nothing": {func(dir string) {
 			writeFile(t, dir, "components/seed/system/kustomization.yaml", "patches: [{patch: '[{\"op\": \"add\", \"path\": \"/x\", \"value\": 1}]', target: {kind: Nothing}}]\n")
 		}, 1, "components/seed/system/kustomization.yaml:1:64: error: patches[0].target: matches nothing: the component has no Nothing; its kinds are PriorityClass"},
-		"no landscape": {func(dir string) { require.NoError(t, os.Remove(filepath.Join(dir, "landscape.yaml"))) }, 2, "is no landscape"},
+		"no landscape": {func(dir string) { require.NoError(t, os.Remove(filepath.Join(dir, "landscape.yaml"))) }, 2, "is not a landscape"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -137,7 +137,7 @@ func TestNoCatalogueIsAWarning(t *testing.T) {
 	writeFile(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: small\n")
 	o := pergola(t, "render", dir, "--component", "seed/namespace")
 	assert.Equal(t, 0, o.code)
-	assert.Contains(t, o.stderr, "landscape.yaml:1:1: warning: Landscape small: spec.catalogue: names no version of the catalogue, so that")
+	assert.Contains(t, o.stderr, "landscape.yaml:1:1: warning: Landscape small: spec.catalogue: names no version of the catalogue, so the next")
 	o = pergola(t, "validate", dir)
 	assert.Equal(t, 0, o.code)
 	assert.Contains(t, o.stdout, "write catalogue: {version: "+components.Version+"} [landscape/catalogue]")

@@ -30,16 +30,19 @@ func newResourceManager() *cobra.Command {
 	var r resourceManagerCommand
 	cmd := &cobra.Command{
 		Use:   "resource-manager",
-		Short: "Keep clusters as the ManagedResources of a class say",
-		Long: `Watches the ManagedResources of a class in a source cluster, applies what is in their Secrets to a target cluster by
-server-side apply, deletes what left them, repairs drift at once, and tells health and progress in their conditions. It takes
-the place of gardener-resource-manager for this class: stop that one first, as they hold the same lease by default.
+		Short: "Reconcile the ManagedResources of a class",
+		Long: `Watches the ManagedResources of a class in a source cluster, and applies the objects in their
+Secrets to a target cluster by server-side apply. It deletes objects that are no longer in the
+Secrets, repairs drift at once, and reports health and progress in conditions. It replaces
+gardener-resource-manager for this class: stop gardener-resource-manager first, as both hold the
+same lease by default.
 
---config reads the configuration file of gardener-resource-manager (kind ResourceManagerConfiguration), which turns on the garbage
-collector, the token requestor, network policies and webhooks as well. Flags take precedence over it.
+--config reads the configuration file of gardener-resource-manager (kind
+ResourceManagerConfiguration). The file can also enable the garbage collector, the token requestor,
+network policies and webhooks. Flags take precedence over it.
 
-/healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. /readyz says what is missing. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces
-are sent there.`,
+/healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. /readyz
+says what is missing. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
 		Example: `  pergola resource-manager --class seed
   pergola resource-manager --config /etc/gardener-resource-manager-config/config.yaml
   pergola resource-manager --kubeconfig runtime.yaml --target-kubeconfig virtual.yaml --namespace garden --cluster-id landscape`,
@@ -52,17 +55,17 @@ are sent there.`,
 	flags.BoolVar(&r.force, "force-conflicts", false, "take fields over from other field managers, as upstream does; by default they are reported as conflicts")
 	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig of the source cluster (default in a pod: its own access; else KUBECONFIG)")
 	flags.StringVar(&r.target, "target-kubeconfig", "", "kubeconfig of the target cluster (default: the source cluster)")
-	flags.StringVar(&r.class, "class", "", "class of the ManagedResources, as in their spec.class, of up to 37 letters, digits and -; * for all (default: those without a class)")
-	flags.StringVar(&r.clusterID, "cluster-id", "", "identity of the source cluster, in front of the origin annotation where the target is another cluster; without : and /")
+	flags.StringVar(&r.class, "class", "", "class of the ManagedResources (spec.class), up to 37 letters, digits and -; * for all (default: ManagedResources without a class)")
+	flags.StringVar(&r.clusterID, "cluster-id", "", "identity of the source cluster, a prefix of the origin annotation if the target is another cluster; without : and /")
 	flags.StringVarP(&r.namespace, "namespace", "n", "", "namespace of the ManagedResources and their Secrets in the source cluster (default: all)")
-	flags.IntVar(&r.workers, "concurrent-syncs", 5, "number of ManagedResources that are worked on at a time")
-	flags.DurationVar(&r.sync, "sync-period", time.Minute, "how often a ManagedResource is looked at although nothing is known to have changed")
+	flags.IntVar(&r.workers, "concurrent-syncs", 5, "number of ManagedResources that are reconciled at a time")
+	flags.DurationVar(&r.sync, "sync-period", time.Minute, "how often a ManagedResource is reconciled without a known change")
 	flags.BoolVar(&r.leaderElection, "leader-elect", true, "work only while holding the lease, so that several instances can run")
 	flags.StringVar(&r.leaseNamespace, "leader-election-namespace", "", "namespace of the lease in the source cluster (default: --namespace, in a pod its own, else garden)")
 	flags.StringVar(&r.leaseName, "leader-election-name", "gardener-resource-manager", "name of the lease")
 	r.ports.add(cmd, 8081, 8080)
 	r.log.add(cmd)
-	flags.BoolVar(&r.collector, "garbage-collector", false, "delete Secrets and ConfigMaps with the label of the garbage collector in the target that nothing refers to")
+	flags.BoolVar(&r.collector, "garbage-collector", false, "delete unreferenced Secrets and ConfigMaps with the label of the garbage collector in the target")
 	flags.BoolVar(&r.tokenController, "token-requestor", false, "write tokens of ServiceAccounts of the target into the Secrets of the source that ask for them")
 	return cmd
 }

@@ -18,8 +18,8 @@ func TestResourceManagerSettings(t *testing.T) {
 		args []string
 		want string
 	}{
-		"class":               {"", []string{"--class", "My Class"}, `Error: --class (controllers.resourceClass): Invalid value: "My Class": must be of small letters, digits and - only, begin and end with a letter or digit, and have 37 characters at most (the finalizer is made of it); * is for all classes`},
-		"cluster":             {"", []string{"--cluster-id", "a:b"}, `Error: --cluster-id (controllers.clusterID): Invalid value: "a:b": must not hold : or /`},
+		"class":               {"", []string{"--class", "My Class"}, `Error: --class (controllers.resourceClass): Invalid value: "My Class": must have only lower-case letters, digits and -, begin and end with a letter or digit, and have at most 37 characters (it is part of the finalizer); * means all classes`},
+		"cluster":             {"", []string{"--cluster-id", "a:b"}, `Error: --cluster-id (controllers.clusterID): Invalid value: "a:b": must not contain : or /`},
 		"namespace":           {"", []string{"-n", "Garden"}, `Error: --namespace (sourceClientConnection.namespaces[0]): Invalid value: "Garden": `},
 		"port":                {"", []string{"--health-port", "0"}, "Error: --health-port (server.healthProbes.port): Invalid value: 0: must be 1 to 65535, or -1 for none\n"},
 		"another port":        {"", []string{"--metrics-port", "65536"}, "Error: --metrics-port (server.metrics.port): Invalid value: 65536: "},
@@ -28,7 +28,7 @@ func TestResourceManagerSettings(t *testing.T) {
 		"period":              {"", []string{"--sync-period", "1s"}, `Error: --sync-period (controllers.managedResource.syncPeriod): Invalid value: "1s": must be 15s or more`},
 		"workers":             {"", []string{"--concurrent-syncs", "0"}, "Error: --concurrent-syncs (controllers.managedResource.concurrentSyncs): Invalid value: 0: must be 1 or more"},
 		"lease":               {"", []string{"--leader-election-name", "Mine"}, `Error: --leader-election-name (leaderElection.resourceName): Invalid value: "Mine"`},
-		"two":                 {"", []string{"--class", "A", "--metrics-port", "0"}, "at most (the finalizer is made of it); * is for all classes\n--metrics-port (server.metrics.port): "},
+		"two":                 {"", []string{"--class", "A", "--metrics-port", "0"}, "at most (it is part of the finalizer); * means all classes\n--metrics-port (server.metrics.port): "},
 		"file":                {head + "server: {metrics: {port: 0x10000}}\n", nil, "Error: " + file + ":3:26: server.metrics.port: Invalid value: 65536: "},
 		"type in file":        {head + "controllers: {managedResource: {syncPeriod: 5 minutes}}\n", nil, "Error: " + file + `:3:45: controllers.managedResource.syncPeriod: is "5 minutes", and must be a duration such as 30s, 5m or 1h30m: 5m?`},
 		"flag beside a file":  {head + "controllers: {resourceClass: seed}\n", []string{"--class", "A"}, "Error: --class (controllers.resourceClass): "},

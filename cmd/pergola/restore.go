@@ -25,18 +25,26 @@ func newRestore() *cobra.Command {
 	var r restoreCommand
 	cmd := &cobra.Command{
 		Use:   "restore LANDSCAPE --from FILE",
-		Short: "Bring a backup into new clusters, before the first apply",
-		Long: `Writes what pergola backup has saved into clusters that have nothing of the landscape yet: the definition of the Garden and the Garden of
-Git with its former identity and status.credentials, the Secrets of the secrets manager, and the records of operations. Then pergola apply
-comes up with the same CAs, the same keys and the same names outside of the clusters. The data of etcd has to be there before that:
-docs/howto/back-up-and-restore.md has the whole way.
+		Short: "Restore a backup into new clusters, before the first apply",
+		Long: `Writes the contents of a backup into clusters that have nothing of the landscape yet:
 
-It is opened with the age key of one of its recipients (SOPS_AGE_KEY, SOPS_AGE_KEY_FILE or the keys.txt of sops). Where another Garden, or
-Secrets that were generated anew are in the place, nothing is written, and each of them is named. A restore that was interrupted is gone
-on with by another one of the same file; the Garden is not reconciled before it is complete. Seeds that have their Secrets live, and are
-left as they are.
+- the definition of the Garden, and the Garden of Git with its previous identity and
+  status.credentials
+- the Secrets of the secrets manager
+- the records of operations
 
-Exit code 1 says that it is refused, that a seed of the backup was not restored, or, with --dry-run, that something would be written.`,
+Then run pergola apply: it uses the same CAs, the same keys and the same names outside of the
+clusters. Restore the etcd data before pergola apply; docs/howto/back-up-and-restore.md describes
+all steps.
+
+The backup is opened with the age key of one of its recipients (SOPS_AGE_KEY, SOPS_AGE_KEY_FILE or
+the keys.txt of sops). If there is another Garden or there are newly generated Secrets, nothing is
+written, and each of them is listed. To complete an interrupted restore, run it again with the same
+file; until then, the Garden is not reconciled. Seeds that have their Secrets are running, and stay
+unchanged.
+
+Exit code 1: the restore is refused, or a seed of the backup was not restored. With --dry-run, exit
+code 1: something would be written.`,
 		Example: `  pergola restore landscapes/local --from local.backup --dry-run
   pergola restore landscapes/local --from local.backup
   pergola restore landscapes/local --from local.backup --cluster runtime`,
@@ -46,7 +54,7 @@ Exit code 1 says that it is refused, that a seed of the backup was not restored,
 	addOutputFlag(cmd, &r.output, "text", "json")
 	flags := cmd.Flags()
 	flags.StringVar(&r.from, "from", "", "the backup")
-	flags.StringArrayVar(&r.clusters, "cluster", nil, "cluster that is restored (default: the runtime cluster, and the seeds that have nothing yet); may be given several times")
+	flags.StringArrayVar(&r.clusters, "cluster", nil, "cluster to restore (default: the runtime cluster, and the seeds that have nothing yet); may be given several times")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "only show what would be written; exit code 1 if anything would")
 	r.access.add(cmd)
 	_ = cmd.MarkFlagRequired("from")
@@ -108,7 +116,7 @@ func unrestoredFinding(p *recovery.Plan) error {
 
 // restoreActionTexts names actions in the past tense.
 var restoreActionTexts = map[recovery.Action]string{
-	recovery.ActionCreate: "made", recovery.ActionComplete: "completed", recovery.ActionUnchanged: "left as it is", recovery.ActionKeep: "left as it is", recovery.ActionRefuse: "refused",
+	recovery.ActionCreate: "created", recovery.ActionComplete: "completed", recovery.ActionUnchanged: "left unchanged", recovery.ActionKeep: "left unchanged", recovery.ActionRefuse: "refused",
 }
 
 func (r *restoreCommand) print(cmd *cobra.Command, c *landscape.Converger, p *recovery.Plan, dry bool) error {
@@ -144,11 +152,11 @@ func (r *restoreCommand) print(cmd *cobra.Command, c *landscape.Converger, p *re
 	}
 	as := counts[recovery.ActionUnchanged] + counts[recovery.ActionKeep]
 	if dry {
-		_, err := fmt.Fprintf(out, "Nothing was written. A restore of backup %s would make %d, complete %d, leave %d as they are and refuse %d.\n", printable(p.Backup),
+		_, err := fmt.Fprintf(out, "Nothing was written. A restore of backup %s would create %d, complete %d, leave %d unchanged and refuse %d.\n", printable(p.Backup),
 			counts[recovery.ActionCreate], counts[recovery.ActionComplete], as, counts[recovery.ActionRefuse])
 		return err
 	}
-	_, err := fmt.Fprintf(out, "Backup %s is restored: %d made, %d completed, %d as they are, %d refused.\n", printable(p.Backup), counts[recovery.ActionCreate], counts[recovery.ActionComplete],
+	_, err := fmt.Fprintf(out, "Backup %s is restored: %d created, %d completed, %d unchanged, %d refused.\n", printable(p.Backup), counts[recovery.ActionCreate], counts[recovery.ActionComplete],
 		as, counts[recovery.ActionRefuse])
 	return err
 }

@@ -38,8 +38,8 @@ const (
 type logFlags struct{ level, format string }
 
 func (l *logFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&l.level, flagLogLevel, logLevels[0], "least that is logged: "+strings.Join(logLevels, ", "))
-	cmd.Flags().StringVar(&l.format, "log-format", logFormats[0], "form of the log: "+strings.Join(logFormats, ", "))
+	cmd.Flags().StringVar(&l.level, flagLogLevel, logLevels[0], "lowest level to log: "+strings.Join(logLevels, ", "))
+	cmd.Flags().StringVar(&l.format, "log-format", logFormats[0], "format of the log: "+strings.Join(logFormats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc(flagLogLevel, cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(logFormats, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -79,7 +79,7 @@ func (p *portFlags) add(cmd *cobra.Command, health, metrics int) {
 
 // addBindAddress adds the flag that restricts a role to one address.
 func addBindAddress(cmd *cobra.Command, address *string) {
-	cmd.Flags().StringVar(address, "bind-address", "", "IP address at which the ports are; all of the host by default")
+	cmd.Flags().StringVar(address, "bind-address", "", "IP address to listen on (default: all)")
 }
 
 // clusterAccess reads a kubeconfig. Without a path it uses the pod's access or KUBECONFIG.

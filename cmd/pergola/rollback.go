@@ -20,13 +20,15 @@ func newRollback() *cobra.Command {
 	var unpin bool
 	cmd := &cobra.Command{
 		Use:   "rollback LANDSCAPE REVISION",
-		Short: "Pin a Landscape to a former revision",
-		Long: `Makes the operator apply a former revision and stay there, whatever is pushed, until --unpin. Everything that shows the Landscape
-says that it is pinned, by whom and why. The deletion gate holds as for any other revision; so does validation, and signatures are
-verified. The lasting way back is a revert in Git.
+		Short: "Pin a Landscape to an earlier revision",
+		Long: `Makes the operator apply an earlier revision and stay on it until --unpin, regardless of pushes.
+Every view of the Landscape shows the pin, its author and its reason. The deletion gate, validation
+and the verification of signatures apply as for any other revision. For a permanent rollback, revert
+the change in Git.
 
-REVISION is a commit of the history (pergola history), at least its first four digits; any whole commit of the repository; or "` + operator.PreviousRevision + `":
-what was applied before the present one.`,
+REVISION is a commit of the history (pergola history), at least its first four digits; any full
+commit id of the repository; or "` + operator.PreviousRevision + `",
+the revision that was applied before the current one.`,
 		Example: `  pergola rollback production previous --reason "the new image crashes"
   pergola rollback production 3f2a91c
   pergola rollback production --unpin`,
@@ -54,11 +56,11 @@ what was applied before the present one.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "PINNED: %s goes back to %s and stays there; nothing that is pushed is applied until\n  %s\n", args[0], commit, object.commandLine("rollback", args[0], "--unpin"))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "PINNED: %s rolls back to %s and stays there; new revisions are not applied until you run\n  %s\n", args[0], commit, object.commandLine("rollback", args[0], "--unpin"))
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who wonder")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason for the pin, for other people")
 	cmd.Flags().BoolVar(&unpin, "unpin", false, "follow the source again")
 	object.add(cmd)
 	return cmd
@@ -69,11 +71,12 @@ func newApprove() *cobra.Command {
 	var onSeed bool
 	cmd := &cobra.Command{
 		Use:   "approve LANDSCAPE ID...",
-		Short: "Let held deletions of a Landscape pass",
-		Long: `Approves deletions and recreations that the operator and the gardenlets hold: those beyond the deletion gate, or that no reviewer
-could see. An id stands for exactly the objects that are held now; pergola history and status.held of the Landscape show it. What is held
-on a seed passes there alone: SEED/ID says which one is meant. An Event DeletionHeld of a Seed or Shoot may tell it before the
-Landscape does: then it takes --on-seed.`,
+		Short: "Approve held deletions of a Landscape",
+		Long: `Approves deletions and recreations that the operator and the gardenlets hold, because of the
+deletion gate or because no review showed them. An id stands for exactly the objects that are held
+now; pergola history and status.held of the Landscape show it. An approval for a seed counts only
+there; SEED/ID names the seed. If the id appears only in a DeletionHeld event of a Seed or Shoot,
+pass --on-seed.`,
 		Example: `  pergola approve production 3f2a91c07d55
   pergola approve production eu-1/77be0211c4e0 --on-seed`,
 		Args: cobra.MinimumNArgs(2),
@@ -97,15 +100,15 @@ Landscape does: then it takes --on-seed.`,
 			text := "Approved; the operator applies %s again.\n"
 			switch {
 			case before.Spec.SuspensionAt(time.Now()) != nil:
-				text = "Approved; it counts when %s is resumed: it is suspended, and nothing is applied.\n"
+				text = "Approved; nothing is applied until %s is resumed, because it is suspended.\n"
 			case onSeed:
-				text = "Approved; gardenlets of %s learn of it with the next sync.\n"
+				text = "Approved; gardenlets of %s receive it with the next sync.\n"
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), text, args[0])
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&onSeed, "on-seed", false, "take ids of what gardenlets hold also if the Landscape does not list them")
+	cmd.Flags().BoolVar(&onSeed, "on-seed", false, "also accept ids of deletions that gardenlets hold and the Landscape does not list")
 	object.add(cmd)
 	return cmd
 }

@@ -24,18 +24,26 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "pergola",
 		Short: "Run Gardener landscapes from Git",
-		Long: `Pergola validates the Garden, Seed and Shoot declarations of a landscape folder, renders them into
-bundles per component, shows what a change does to every cluster, and converges the clusters.
+		Long: `Pergola validates the Garden, Seed and Shoot declarations of a landscape folder, and renders them
+into bundles per component. It shows what a change does to every cluster, and converges the
+clusters.
 
-Without a command, pergola takes its role from the name that it is called by (gardener-resource-manager), or from the kind of the
-configuration file in --config=FILE. So it starts where a Deployment names its image in the place of upstream's.
+Without a command, pergola takes its role from its file name (gardener-resource-manager), or from
+the kind of the configuration file in --config=FILE. A Deployment can therefore name Pergola's image
+instead of upstream's.
 
-Exit codes: 0 success (valid, no difference, healthy), 1 a finding (invalid, differs, unhealthy),
-2 usage or I/O error, 130 interrupted (Ctrl-C or SIGTERM; another one after a second or more ends the command at once),
-141 nobody reads the output any more (| head), so that no verdict was told.
+Exit codes:
 
-With -o json an error that prevents the result is, besides the sentence on standard error, one object on standard
-output: {"error": {"message": "…"}}. Where the landscape is not valid, error.findings lists what validate -o json lists.`,
+- 0: success (valid, no difference, healthy).
+- 1: a finding (invalid, different, unhealthy).
+- 2: usage or I/O error.
+- 130: interrupted (Ctrl-C or SIGTERM); a second signal, at least a second later, ends the command
+  at once.
+- 141: the output was closed before the command had a result (| head).
+
+With -o json, an error that prevents the result is a sentence on standard error and an object on
+standard output: {"error": {"message": "…"}}. If the landscape is invalid, error.findings has the
+findings of validate -o json.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		// Cobra calls only the nearest PersistentPreRun, so subcommands must not set one.
@@ -53,7 +61,7 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 			return cmd.Help()
 		},
 	}
-	root.Flags().Bool("version", false, "print what pergola version prints")
+	root.Flags().Bool("version", false, "print the same as pergola version")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().Bool("no-color", false, "never colour the output (NO_COLOR does the same)")
 	root.PersistentFlags().Var(new(catalogueFolder), "catalogue", "folder of components to use instead of those in the program, e.g. components in a work tree")
@@ -252,7 +260,7 @@ func (f *catalogueFolder) Type() string   { return "string" }
 func (f *catalogueFolder) Set(dir string) error {
 	if dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, render.ImageVectorFile)); err != nil {
-			return fmt.Errorf("it is no folder of components: %w", err)
+			return fmt.Errorf("not a folder of components: %w", err)
 		}
 	}
 	*f = catalogueFolder(dir)

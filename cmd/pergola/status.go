@@ -24,17 +24,19 @@ func newStatus() *cobra.Command {
 		// The names of similar commands in other tools.
 		SuggestFor: []string{"get", "show"},
 		Short:      "Show the Garden, the Seeds and the Shoots with their conditions",
-		Long: `Shows the tree of a landscape: owners, their last operation, their conditions. Conditions are those that were
-written last, with their age; they stay as they are while nobody reconciles the landscape. With --live they are
-judged now, without thresholds. Nothing is written in any case.
+		Long: `Shows the tree of a landscape: owners, their last operations and their conditions. Conditions are
+shown as last written, with their age; they do not change while nothing reconciles the landscape.
+With --live, they are judged now, without thresholds. The command never writes to a cluster.
 
-Where an operator syncs the landscape, the head says what its Landscape object in the runtime cluster says: the revision that is applied,
-who suspended or pinned it, a sync that failed, deletions that wait for an approval.
+If an operator syncs the landscape, the head shows its Landscape object in the runtime cluster. It
+shows the applied revision, a suspension or a pin with its author, a failed sync, and deletions that
+wait for an approval.
 
-Where the files are not valid, the tree shows what was applied before; nothing is judged or compared then, also with --live.
+If the files are not valid, the tree shows the state that was applied before. Nothing is judged or
+compared then, even with --live.
 
-Exit code 1 says that something is not ready; a Landscape that is suspended, or whose sync failed, is not, nor is one whose files are
-not valid. Exit code 2 says that a cluster does not answer.`,
+Exit code 1: something is not ready; suspended, failed and invalid landscapes count as not ready.
+Exit code 2: a cluster does not answer.`,
 		Example: `  pergola status landscapes/local
   pergola status landscapes/local --live
   pergola status landscapes/local --components   # every bundle: applied, healthy, rolling out
@@ -43,7 +45,7 @@ not valid. Exit code 2 says that a cluster does not answer.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, invalid, err := loadStatusConverger(cmd, args[0], access)
 			if revisions.IsMissing(err) {
-				return fmt.Errorf("%w; status takes the folder of a landscape. What is known of a Landscape in a cluster by its name shows pergola history %s", err, landscape.QuoteArgument(args[0]))
+				return fmt.Errorf("%w; status takes the folder of a landscape; for a Landscape in a cluster, run pergola history %s", err, landscape.QuoteArgument(args[0]))
 			}
 			if err != nil {
 				return err
@@ -70,8 +72,8 @@ not valid. Exit code 2 says that a cluster does not answer.`,
 		},
 	}
 	addOutputFlag(cmd, &output, "text", "json")
-	cmd.Flags().BoolVar(&what.Live, "live", false, "judge the conditions now instead of showing those that were written last")
-	cmd.Flags().BoolVar(&what.Components, "components", false, "show the state of every bundle, too; it is judged now")
+	cmd.Flags().BoolVar(&what.Live, "live", false, "judge the conditions now, instead of showing the last written ones")
+	cmd.Flags().BoolVar(&what.Components, "components", false, "also show the state of every bundle, judged now")
 	cmd.Flags().BoolVar(&watch, "watch", false, "print again whenever something changes, until Ctrl-C")
 	access.add(cmd)
 	return cmd

@@ -53,9 +53,9 @@ func TestStatusOfAnInvalidLandscape(t *testing.T) {
 func TestStatusTakesAFolder(t *testing.T) {
 	got := pergola(t, "status", "production")
 	assert.Equal(t, 2, got.code)
-	assert.Contains(t, got.stderr, "shows pergola history production\n")
+	assert.Contains(t, got.stderr, "run pergola history production\n")
 	got = pergola(t, "status", "production", "--context", "runtime")
 	assert.Equal(t, 2, got.code)
-	assert.Contains(t, got.stderr, "commands about a Landscape in a cluster take --context, such as pergola history")
+	assert.Contains(t, got.stderr, "commands about a Landscape in a cluster (pergola history) take --context")
 	assert.NotContains(t, pergola(t, "status", "production", "--nonsense").stderr, "history")
 }

@@ -52,7 +52,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 // flagValueForms describe the values of a flag by pflag type, because pflag returns the errors of
 // the parsers.
 var flagValueForms = map[string]string{
-	"bool": "true or false; alone it means true", "duration": "a time with its unit, such as 30s, 5m or 1h30m",
+	"bool": "true or false; the flag alone means true", "duration": "a time with its unit, such as 30s, 5m or 1h30m",
 	"int": "a whole number", "int32": "a whole number", "int64": "a whole number", "uint": "a whole number from 0",
 }
 
@@ -79,8 +79,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	})
 	if kubeconfig := cmd.Flags().Lookup("kubeconfig"); name == "context" && kubeconfig != nil {
-		return fmt.Errorf("%w; the contexts of a landscape are in spec.clusters of its landscape.yaml, and --kubeconfig NAME=PATH names other kubeconfigs: "+
-			"commands about a Landscape in a cluster take --context, such as pergola history", err)
+		return fmt.Errorf("%w; set contexts in spec.clusters of landscape.yaml, or give --kubeconfig NAME=PATH: "+
+			"only commands about a Landscape in a cluster (pergola history) take --context", err)
 	}
 	if better := suggest.Closest(name, known); len(name) > 1 && better != "" {
 		return fmt.Errorf("%w; did you mean --%s?%s", err, better, strings.TrimPrefix(help, ";"))
@@ -96,7 +96,7 @@ func suggestLandscape(cmd *cobra.Command, args []string, err error) error {
 		return err
 	}
 	if n := slices.IndexFunc(args, isLandscape); n > 0 {
-		return fmt.Errorf("%w; %s is one, and stands first: %s", err, args[n], cmd.UseLine())
+		return fmt.Errorf("%w; %s is one, and comes first: %s", err, args[n], cmd.UseLine())
 	}
 	dir, absErr := filepath.Abs(missing.Dir)
 	if absErr != nil {

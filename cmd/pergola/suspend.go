@@ -18,14 +18,14 @@ func newSuspend() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suspend LANDSCAPE --reason TEXT",
 		Short: "Pause the syncs of a Landscape",
-		Long: `Pauses a Landscape: the operator applies no new revision and repairs no drift; what runs stays as it is. The reason is shown
-wherever the Landscape is. With --for syncing goes on by itself after that time. A suspension that there is already is replaced, and
-printed.`,
+		Long: `Pauses a Landscape: the operator applies no new revision and repairs no drift; the clusters keep
+running. Every view of the Landscape shows the reason. With --for, syncing resumes by itself after
+that time. An existing suspension is replaced, and printed.`,
 		Example: `  pergola suspend production --reason "restoring etcd by hand" --for 2h`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if reason == "" {
-				return errors.New("--reason: say why, for those who wonder")
+				return errors.New("--reason is missing: give the reason for the suspension")
 			}
 			if cmd.Flags().Changed("for") && duration <= 0 {
 				return fmt.Errorf("--for %s: want a time above zero, such as 2h", duration)
@@ -52,7 +52,7 @@ printed.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why (required)")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason (required)")
 	cmd.Flags().DurationVar(&duration, "for", 0, "how long, such as 2h (default: until pergola resume)")
 	object.add(cmd)
 	return cmd
@@ -68,15 +68,15 @@ func replacedSuspensionText(l *landscapev1alpha1.Landscape, now time.Time) strin
 	case s == nil:
 		s = &landscapev1alpha1.Suspension{}
 	}
-	return fmt.Sprintf("\nIt replaces the former suspension%s", landscape.SuspensionText(s))
+	return fmt.Sprintf("\nIt replaces the previous suspension%s", landscape.SuspensionText(s))
 }
 
 func newResume() *cobra.Command {
 	var object objectFlags
 	cmd := &cobra.Command{
 		Use:     "resume LANDSCAPE",
-		Short:   "Go on with the syncs of a Landscape",
-		Long:    `Ends what pergola suspend began: the operator applies the newest revision and repairs what has changed meanwhile.`,
+		Short:   "Resume the syncs of a Landscape",
+		Long:    `Ends a suspension: the operator applies the newest revision, and repairs drift.`,
 		Example: `  pergola resume production`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -88,7 +88,7 @@ func newResume() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := "Syncing %s goes on.\n"
+			text := "Syncing %s resumes.\n"
 			if !was {
 				text = "%s was not suspended.\n"
 			}

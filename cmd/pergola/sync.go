@@ -33,7 +33,7 @@ func (w *operatorWatch) check(ctx context.Context) error {
 	if err != nil || silence == nil {
 		return nil
 	}
-	return commands.Finding{Err: fmt.Errorf("%s. The sync was asked for, and begins when one runs: %s", noOperatorText(silence, w.clock.Now()), landscape.StartOperatorHint(w.object.kubectl()))}
+	return commands.Finding{Err: fmt.Errorf("%s. The sync is requested, and begins when an operator runs: %s", noOperatorText(silence, w.clock.Now()), landscape.StartOperatorHint(w.object.kubectl()))}
 }
 
 // noOperatorText says since when no operator runs.
@@ -48,12 +48,14 @@ func newSync() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "sync LANDSCAPE",
-		Short: "Ask the operator to sync a Landscape now, and follow it",
-		Long: `Asks the operator to look for a new revision at once and to compare everything with the clusters, and shows what it does until
-it is done. Windows, suspension and dependencies hold nevertheless; what the sync waits for is said.
+		Short: "Request a sync of a Landscape now, and follow it",
+		Long: `Asks the operator to check for a new revision and to compare everything with the clusters at once.
+It shows the progress until the sync is done. Windows, suspension and dependencies still apply; if
+the sync waits for one, the progress says so.
 
-Exit code 1 says that the sync failed, was held, waits for a window or another Landscape, or is not done within --timeout, or that no
-operator runs: what was asked for is done when one does.`,
+Exit code 1: the sync failed, was held, waits for a window or another Landscape, or is not done
+within --timeout. Without a running operator the exit code is 1, too; the sync then begins when an
+operator runs.`,
 		Example: `  pergola sync production
   pergola sync garden/production --follow=false`,
 		Args: cobra.ExactArgs(1),
@@ -79,7 +81,7 @@ operator runs: what was asked for is done when one does.`,
 				select {
 				case p, ok := <-lines:
 					if !ok {
-						return commands.Finding{Err: errors.New("interrupted: the sync goes on without you")}
+						return commands.Finding{Err: errors.New("interrupted: the sync continues in the background")}
 					}
 					if output == formatJSON {
 						if err := json.NewEncoder(cmd.OutOrStdout()).Encode(p); err != nil {
@@ -107,13 +109,13 @@ operator runs: what was asked for is done when one does.`,
 						return err
 					}
 				case <-over.C:
-					return commands.Finding{Err: fmt.Errorf("not done after %s; the sync goes on without you", timeout)}
+					return commands.Finding{Err: fmt.Errorf("not done after %s; the sync continues in the background", timeout)}
 				}
 			}
 		},
 	}
 	addOutputFlag(cmd, &output, "text", "json")
-	cmd.Flags().BoolVar(&follow, "follow", true, "show what the operator does until it is done")
+	cmd.Flags().BoolVar(&follow, "follow", true, "show the progress of the operator until the sync is done")
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Minute, "how long to follow")
 	object.add(cmd)
 	return cmd

@@ -20,13 +20,14 @@ func newTree() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "tree [LANDSCAPE | OWNER]",
-		Short: "Show which objects of a cluster Pergola manages, and for whom",
-		Long: `Reads the inventories of a cluster and shows what Pergola manages there: by owner (landscape.NAME for what Git declares, garden.NAME,
-seed.NAME, shoot.NAMESPACE.NAME), bundle and object; what a ManagedResource carries stands below it. Nothing else of the cluster is read.
-Of an object that two owners declare it says which one has it.
+		Short: "Show the objects of a cluster that Pergola manages, and their owners",
+		Long: `Reads the inventories of a cluster, and shows the objects that Pergola manages there, by owner,
+bundle and object. Owners are landscape.NAME (for the declarations in Git), garden.NAME, seed.NAME
+and shoot.NAMESPACE.NAME. Objects of a ManagedResource are below it. Nothing else of the cluster is
+read. If two owners declare an object, the output says which one has it.
 
-The inventories of a Seed and its Shoots are in the seed, all others in the runtime cluster, also of what is in the virtual garden, which
-has none itself.`,
+The inventories of a Seed and its Shoots are in the seed. All others are in the runtime cluster,
+also for objects in the virtual garden, which has no inventories.`,
 		Example: `  pergola tree
   pergola tree production               # as landscape.production
   pergola tree garden.production -o json`,
@@ -78,17 +79,17 @@ func selectOwner(owners []operator.TreeOwner, args []string) ([]operator.TreeOwn
 			return owners[n : n+1], nil
 		}
 	}
-	return nil, commands.Finding{Err: fmt.Errorf("%q has no inventory in this cluster; there are those of %s. Those of a Seed and its Shoots are in the seed, all others in the runtime cluster",
+	return nil, commands.Finding{Err: fmt.Errorf("%q has no inventory in this cluster, unlike %s: inventories of a Seed and its Shoots are in the seed, others in the runtime cluster",
 		args[0], strings.Join(names, ", "))}
 }
 
 // noInventoriesText says which clusters have inventories. The virtual garden has none.
 func noInventoriesText(args, contexts []string) string {
-	who := "nobody"
+	who := "no owner"
 	if len(args) > 0 {
-		who = fmt.Sprintf("neither %q nor anybody else", args[0])
+		who = fmt.Sprintf("neither %q nor any other owner", args[0])
 	}
-	text := who + " has an inventory in this cluster: those of a Seed and its Shoots are in the seed, all others in the runtime cluster, also of what is in the virtual garden"
+	text := who + " has an inventory in this cluster: the inventories of a Seed and its Shoots are in the seed, all others in the runtime cluster, also for the virtual garden"
 	if len(contexts) > 0 {
 		text += "; other contexts of the kubeconfig are " + strings.Join(contexts, ", ") + " (--context)"
 	}
@@ -100,7 +101,7 @@ func notReconciledText(o operator.TreeOwner, now time.Time) string {
 	if o.Silence == nil {
 		return ""
 	}
-	return "  (nobody reconciles it: " + o.Silence.Text(now) + ")"
+	return "  (not reconciled: " + o.Silence.Text(now) + ")"
 }
 
 func printTree(w io.Writer, owners []operator.TreeOwner, now time.Time) error {

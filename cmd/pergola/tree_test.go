@@ -27,8 +27,8 @@ func TestSelectOwner(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, owners, shown)
 	_, err = selectOwner(owners, []string{"a"})
-	assert.EqualError(t, err, `"a" has no inventory in this cluster; there are those of garden.production, landscape.production, seed.a. `+
-		"Those of a Seed and its Shoots are in the seed, all others in the runtime cluster")
+	assert.EqualError(t, err, `"a" has no inventory in this cluster, unlike garden.production, landscape.production, seed.a: `+
+		"inventories of a Seed and its Shoots are in the seed, others in the runtime cluster")
 	assert.ErrorAs(t, err, new(commands.Finding))
 }
 
@@ -38,12 +38,12 @@ func TestTreeReportsInventoryClusters(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\ncurrent-context: seed\ncontexts:\n- {name: virtual, context: {}}\n- {name: runtime, context: {}}\n- {name: seed, context: {}}\n"), 0o600))
 	flags := &objectFlags{kubeconfig: kubeconfig, context: "virtual"}
-	assert.Equal(t, `neither "local" nor anybody else has an inventory in this cluster: those of a Seed and its Shoots are in the seed, all others in the `+
-		"runtime cluster, also of what is in the virtual garden; other contexts of the kubeconfig are runtime, seed (--context)", noInventoriesText([]string{"local"}, flags.otherContexts()))
+	assert.Equal(t, `neither "local" nor any other owner has an inventory in this cluster: the inventories of a Seed and its Shoots are in the seed, all others in the `+
+		"runtime cluster, also for the virtual garden; other contexts of the kubeconfig are runtime, seed (--context)", noInventoriesText([]string{"local"}, flags.otherContexts()))
 	flags.context = ""
 	assert.Equal(t, []string{"runtime", "virtual"}, flags.otherContexts())
 	assert.Empty(t, (&objectFlags{kubeconfig: "/nowhere"}).otherContexts())
-	assert.Contains(t, noInventoriesText(nil, nil), "nobody has an inventory in this cluster")
+	assert.Contains(t, noInventoriesText(nil, nil), "no owner has an inventory in this cluster")
 }
 
 func TestTreeReportsStaleOwners(t *testing.T) {
@@ -51,7 +51,7 @@ func TestTreeReportsStaleOwners(t *testing.T) {
 	since := now.Add(-5 * time.Minute)
 	var b strings.Builder
 	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: "garden.g"}, {Owner: "seed.one", Silence: &landscape.StaleRole{Lease: "garden/x", Holder: "g-1", LastRenewal: &since}}}, now))
-	assert.Equal(t, "garden.g\nseed.one  (nobody reconciles it: g-1 renewed its lease garden/x last 5m ago)\n0 objects\n", b.String())
+	assert.Equal(t, "garden.g\nseed.one  (not reconciled: g-1 last renewed its lease garden/x 5m ago)\n0 objects\n", b.String())
 }
 
 // TestTreeReportsOtherOwners: an object that another owner has is not counted twice.

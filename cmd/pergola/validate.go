@@ -41,16 +41,21 @@ func newValidate() *cobra.Command {
 		// The names of similar commands in other tools.
 		SuggestFor: []string{"lint", "check", "vet"},
 		Short:      "Check landscape folders or single manifests",
-		Long: `Checks structure and rules and reports everything it finds, each with file, line and column, and the source line
-where no secret can be in it. Warnings are accepted, unless --strict makes errors of them. "pergola explain" says more about
-the field and the rule of a finding; -o json and sarif have a link to what there is to read about the kind.
+		Long: `Checks structure and rules, and reports all findings with file, line and column. It shows the source
+line if the line cannot contain a secret. Warnings are accepted, unless --strict makes them errors.
+"pergola explain" describes the field and the rule of a finding; -o json and sarif link to the
+documentation of the kind.
 
---from and --old add what cannot change so. As for the API, what did not change since may have expired meanwhile: a version
-of Kubernetes or of a machine image that is too old for a new Shoot is no finding of one that has it already. Without --from
-nothing tells which Shoots are new, so that it is a warning, also with --strict. --from also warns of settings of landscape.yaml
-by which less is protected than before, of another name of the landscape, and of operations that are new and whose time is over.
+--from and --old also report changes that the API would reject. As in the API, unchanged values may
+have expired. A version of Kubernetes or of a machine image can be too old for a new Shoot, but not
+for a Shoot that has it. Without --from, such a version is only a warning, even with --strict,
+because new Shoots are not known.
 
-PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON or CUE, or - for standard input.`,
+--from also warns of settings of landscape.yaml that protect less than before, of another name of
+the landscape, and of new operations that have expired.
+
+PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON or CUE, or - for
+standard input.`,
 		Example: `  pergola validate landscapes/local
   pergola validate landscapes/local --strict -o sarif > pergola.sarif
   pergola validate landscapes/local --from origin/main
@@ -75,7 +80,7 @@ PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON o
 	addOutputFlag(cmd, &v.output, report.Formats()...)
 	cmd.Flags().StringVar(&v.oldFile, "old", "", "file with the manifests before the change: adds the rules of updates and deletions")
 	cmd.Flags().StringVar(&v.fromRevision, "from", "", "Git revision before the change: adds the rules of updates and deletions (landscape folders)")
-	cmd.Flags().BoolVar(&v.strict, "strict", false, "make errors of warnings")
+	cmd.Flags().BoolVar(&v.strict, "strict", false, "turn warnings into errors")
 	return cmd
 }
 
@@ -140,7 +145,7 @@ func (v *validateCommand) validatePath(path string) (_ []schemas.Violation, err 
 	}
 	if !info.IsDir() {
 		if v.fromRevision != "" {
-			return nil, errors.New("--from goes with a landscape folder; a manifest is compared with another file: --old FILE")
+			return nil, errors.New("--from is for landscape folders; compare a manifest with another file by --old FILE")
 		}
 		data, err := manifest.ReadFileLimited(path)
 		if err != nil {
@@ -149,7 +154,7 @@ func (v *validateCommand) validatePath(path string) (_ []schemas.Violation, err 
 		return v.manifestChecker().Findings(v.cmd.Context(), path, data)
 	}
 	if v.oldFile != "" {
-		return nil, errors.New("--old goes with a single manifest; a landscape folder is compared with a Git revision: --from REV")
+		return nil, errors.New("--old is for a single manifest; compare a landscape folder with a Git revision by --from REV")
 	}
 	opts := v.opts
 	opts.ResultCache = validationStore(v.cmd, path)
@@ -198,7 +203,7 @@ func (v *validateCommand) reportEncrypted(l *landscapes.Landscape, found []schem
 	}
 	hint := "give a key by SOPS_AGE_KEY_FILE or SOPS_AGE_KEY"
 	if len(v.opts.AgeIdentities) > 0 {
-		hint = "they are encrypted for others than the key that is given"
+		hint = "the given key is not one of their recipients"
 	}
-	fmt.Fprintf(v.cmd.ErrOrStderr(), "Note: the values of %d Secrets are not decrypted, so that a damaged or moved value is not found: %s.\n", n, hint)
+	fmt.Fprintf(v.cmd.ErrOrStderr(), "Note: the values of %d Secrets are not decrypted, so damaged or moved values are not found: %s.\n", n, hint)
 }

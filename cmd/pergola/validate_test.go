@@ -53,11 +53,11 @@ func TestValidate(t *testing.T) {
 		"not when strict":        {stdin: seedWithNullField(t), args: []string{"-", "--strict"}, code: 1, stdout: []string{"Not valid: 1 error in 1 file."}},
 		"nothing at all":         {stdin: "", args: []string{"-"}, code: 1, stdout: []string{"<stdin>: error: holds no declaration"}},
 		"missing path":           {args: []string{filepath.Join(dir, "nope")}, code: 2, stderr: []string{"Error: no such file or directory: ", "nope; give a landscape folder, a manifest, or - for standard input"}},
-		"no landscape":           {args: []string{filepath.Join(dir, "no-landscape")}, code: 2, stderr: []string{"is no landscape: it has no file landscape.yaml"}},
+		"no landscape":           {args: []string{filepath.Join(dir, "no-landscape")}, code: 2, stderr: []string{"is not a landscape: it has no file landscape.yaml"}},
 		"no path":                {args: nil, code: 2, stderr: []string{"Error: PATH is missing"}},
 		"unknown format":         {args: []string{dir, "-o", "xml"}, code: 2, stderr: []string{`Error: --output "xml": want one of text, json, sarif, github`}},
-		"--old with a folder":    {args: []string{dir, "--old", filepath.Join(dir, "seed.yaml")}, code: 2, stderr: []string{"--old goes with a single manifest"}},
-		"--old of others":        {args: []string{filepath.Join(dir, "seed.yaml"), "--old", filepath.Join(dir, "project.yaml")}, code: 2, stderr: []string{"project.yaml has no object of a kind that ", "seed.yaml has: nothing is compared"}},
+		"--old with a folder":    {args: []string{dir, "--old", filepath.Join(dir, "seed.yaml")}, code: 2, stderr: []string{"--old is for a single manifest"}},
+		"--old of others":        {args: []string{filepath.Join(dir, "seed.yaml"), "--old", filepath.Join(dir, "project.yaml")}, code: 2, stderr: []string{"project.yaml and ", "seed.yaml have no kind in common: nothing is compared"}},
 		"--old missing":          {args: []string{filepath.Join(dir, "seed.yaml"), "--old", "nope"}, code: 2, stderr: []string{"--old: "}},
 	}
 	for name, test := range tests {
@@ -75,7 +75,7 @@ func TestValidate(t *testing.T) {
 			}
 			// the folder has encrypted Secrets, and no key is set
 			if test.stderr == nil && o.stderr != "" {
-				assert.Equal(t, "Note: the values of 2 Secrets are not decrypted, so that a damaged or moved value is not found: give a key by SOPS_AGE_KEY_FILE or SOPS_AGE_KEY.\n", o.stderr)
+				assert.Equal(t, "Note: the values of 2 Secrets are not decrypted, so damaged or moved values are not found: give a key by SOPS_AGE_KEY_FILE or SOPS_AGE_KEY.\n", o.stderr)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestValidateOld(t *testing.T) {
 	o := pergola(t, "validate", project, "--old", filepath.Join(dir, "broken.yaml"))
 	assert.Equal(t, 2, o.code)
 	assert.Contains(t, o.stderr, "--old: "+filepath.Join(dir, "broken.yaml")+":")
-	assert.Contains(t, o.stderr, "\nNot valid: 1 error in 1 file.\nError: --old: "+filepath.Join(dir, "broken.yaml")+" is not valid: there is nothing to compare with\n")
+	assert.Contains(t, o.stderr, "\nNot valid: 1 error in 1 file.\nError: --old: "+filepath.Join(dir, "broken.yaml")+" is not valid: nothing is compared; give a valid file\n")
 }
 
 // TestValidateFrom: with the previous revision, the rules of updates and deletions apply to a whole
@@ -160,14 +160,14 @@ func TestValidateFrom(t *testing.T) {
 	diff := pergola(t, "diff", dir)
 	assert.Equal(t, 1, diff.code)
 	assert.Contains(t, diff.stdout, "spec.namespace: garden-local → garden-other")
-	assert.Contains(t, diff.stdout, "1 part of this change will be refused, and nothing of it is applied as long as they are in it: pergola validate --from shows them")
+	assert.Contains(t, diff.stdout, "1 part of this change will be rejected, and nothing of it is applied until they are removed: pergola validate --from shows them")
 	assert.Contains(t, diff.stdout, "✗ Project local  (spec.namespace: must stay \"garden-local\": the namespace cannot be changed)")
 	assert.Contains(t, diff.stderr, "Project local: spec.namespace: ")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "project.yaml")))
 	o = pergola(t, "validate", dir, "--from", "HEAD")
 	assert.Equal(t, 0, o.code, "the operator applies what else such a change has, and holds this: an error would keep the former out")
-	const held = "warning: Project local: metadata.annotations[confirmation.gardener.cloud/deletion]: its file is gone, but this version cannot take down a Project with what runs for it: "
+	const held = "warning: Project local: metadata.annotations[confirmation.gardener.cloud/deletion]: its file no longer exists, but this version cannot delete a Project with everything that runs for it. To keep it, "
 	assert.Contains(t, o.stdout, filepath.Join(dir, "landscape.yaml")+": "+held+"put project.yaml back", "no place is in a file that is gone")
 	assert.NotContains(t, o.stdout, "without its confirmation", "nobody can annotate what is not there")
 	assert.Equal(t, 1, pergola(t, "validate", dir, "--from", "HEAD", "--strict").code)
@@ -196,14 +196,14 @@ func TestValidateUnreadableFile(t *testing.T) {
 			o := pergola(t, "validate", dir, "--from", "HEAD")
 			assert.Equal(t, 1, o.code)
 			assert.Contains(t, o.stdout, "this is not YAML")
-			for _, wrong := range []string{"its file is gone", "there is no", "no Seed", "no Project", "no CloudProfile", "nothing in the runtime cluster refers to it"} {
+			for _, wrong := range []string{"its file no longer exists", "there is no", "no Seed", "no Project", "no CloudProfile", "nothing in the runtime cluster refers to it"} {
 				assert.NotContains(t, o.stdout, wrong)
 			}
 		})
 	}
 	require.NoError(t, os.Remove(filepath.Join(dir, "seed.yaml")))
 	o := pergola(t, "validate", dir, "--from", "HEAD")
-	assert.Contains(t, o.stdout, "its file is gone")
+	assert.Contains(t, o.stdout, "its file no longer exists")
 	assert.Contains(t, o.stdout, "no Seed \"local\" in this landscape")
 }
 

@@ -22,8 +22,8 @@ const (
 // addCacheFlags adds the flags for the validation cache.
 func addCacheFlags(root *cobra.Command) {
 	root.PersistentFlags().String(flagCacheDir, os.Getenv(envCacheDir),
-		"folder where results of validation stay between runs, so that only what changed is looked at (default the cache folder of the user; env "+envCacheDir+")")
-	root.PersistentFlags().Bool(flagNoCache, false, "look at everything again, and keep nothing")
+		"folder for results of validation between runs, so that only changes are checked (default: the cache folder of the user; env "+envCacheDir+")")
+	root.PersistentFlags().Bool(flagNoCache, false, "check everything again and save no results")
 	root.PersistentFlags().Lookup(flagCacheDir).DefValue = ""
 }
 

@@ -33,9 +33,10 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the program, its commit, Go, the catalogue and Gardener",
-		Long: `Prints what the program is made from. A landscape names the version of the catalogue in spec.catalogue.version; the version of
-Gardener is the one whose images the catalogue names, unless the landscape names others in spec.images. The commit ends in -dirty where
-the files differed from it, and is unknown where the program was built outside of a repository.`,
+		Long: `Prints the versions of the program and its parts. A landscape names the version of the catalogue in
+spec.catalogue.version. The version of Gardener belongs to the images that the catalogue names,
+unless the landscape names others in spec.images. The commit ends in -dirty if files differed from
+it, and is unknown if the program was built outside of a repository.`,
 		Example: `  pergola version
   pergola version -o json`,
 		Args: cobra.NoArgs,

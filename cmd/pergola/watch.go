@@ -33,7 +33,7 @@ func (a *applyCommand) watch(c *landscape.Converger, l *landscapes.Landscape) er
 				return err
 			})()
 			if err != nil {
-				fmt.Fprintf(stderr, "Error: %s\nThe files have changed and cannot be applied; the former state stays in force.\n", printableText(err.Error()))
+				fmt.Fprintf(stderr, "Error: %s\nThe files have changed and cannot be applied; the previous state stays applied.\n", printableText(err.Error()))
 				return nil, err
 			}
 			l = next
@@ -48,7 +48,7 @@ func (a *applyCommand) watch(c *landscape.Converger, l *landscapes.Landscape) er
 				first = err
 				return 0, nil
 			case ctx.Err() != nil:
-				fmt.Fprintln(stderr, "Given up: there is a newer state of the files.")
+				fmt.Fprintln(stderr, "Cancelled: the files have changed again.")
 				return 0, nil
 			case a.isLockedByOther && !began:
 				first = err
@@ -59,7 +59,7 @@ func (a *applyCommand) watch(c *landscape.Converger, l *landscapes.Landscape) er
 			again := time.Duration(0)
 			if err != nil {
 				again = landscape.ApplyRetryPause(attempt)
-				fmt.Fprintf(stderr, "Tried again in %s, and as soon as the files change. What could be applied is kept until then.\n", again)
+				fmt.Fprintf(stderr, "Retrying in %s, or as soon as the files change. The applied parts are maintained until then.\n", again)
 			}
 			if !began {
 				began = true

@@ -15,10 +15,10 @@ import (
 )
 
 func TestHelpOfApply(t *testing.T) {
-	assert.Contains(t, pergola(t, "--help").stdout, "130 interrupted")
+	assert.Contains(t, pergola(t, "--help").stdout, "130: interrupted")
 	help := pergola(t, "apply", "--help").stdout
-	assert.Contains(t, help, "What is applied are the files of the work tree as they are")
-	assert.Contains(t, help, "Exit code 1 says that something failed or was held, or, with --dry-run, that there are differences")
+	assert.Contains(t, help, "The command applies the files of the work tree")
+	assert.Contains(t, help, "Exit code 1: something failed or was held. With --dry-run, 1 means that there are differences")
 }
 
 func TestSummary(t *testing.T) {

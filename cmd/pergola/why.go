@@ -30,17 +30,20 @@ func newWhy() *cobra.Command {
 	var a whyCommand
 	cmd := &cobra.Command{
 		Use:   "why LANDSCAPE KIND [NAMESPACE/]NAME[.FIELD]",
-		Short: "Say where a field of an object comes from and who owns it",
-		Long: `Says which template, overlay or declaration writes a field, which fields of the declarations its value follows from and which
-commits wrote those, how the object gets to its cluster, and who owns the field there now. The object is one that Git declares
-or one that a component renders; without a field the answer is about the object as a whole.
+		Short: "Show where a field of an object comes from and who owns it",
+		Long: `Shows the template, overlay or declaration that writes a field, and the declared fields that its
+value follows from, with their commits. It also shows how the object gets to its cluster, and the
+owner of the field there. The object is one that Git declares or a component renders. Without a
+field, the answer is about the whole object.
 
-Items of lists are named as containers[app] or containers[name=app], or by their number; keys with dots stand in brackets. What
-a value follows from is found by rendering the component with one field of its declarations changed: it holds for the landscape
-as it is. Clusters are only read. Values of Secrets are never shown.
+Name items of lists as containers[app] or containers[name=app], or by their number; put keys with
+dots in brackets. The command finds the fields that a value follows from by rendering the component
+with one changed field of its declarations. The answer therefore holds for the landscape in its
+present state. Clusters are only read. Values of Secrets are never shown.
 
-Exit code 1 says that there is no such object or field, and names the nearest. Exit code 2 says that the landscape has no such owner or
-cluster, or that a cluster does not answer; in the latter case the answer of Git is whole.`,
+Exit code 1: the object or field does not exist; the error names the nearest. Exit code 2: the
+landscape has no such owner or cluster, or a cluster does not answer. If a cluster does not answer,
+the answer of Git is still complete.`,
 		Example: `  pergola why landscapes/local "Deployment garden/virtual-garden-kube-apiserver.spec.replicas"
   pergola why landscapes/local Shoot garden-local/local.spec.kubernetes.version --offline
   pergola why landscapes/local Deployment shoot--local--local/kube-apiserver --owner shoot/local -o json`,
@@ -50,7 +53,7 @@ cluster, or that a cluster does not answer; in the latter case the answer of Git
 	addOutputFlag(cmd, &a.output, "text", formatJSON)
 	cmd.Flags().StringVar(&a.cluster, "cluster", "", "only objects on this cluster (runtime, virtual, the name of a seed, or \"shoot NAMESPACE/NAME\")")
 	cmd.Flags().StringVar(&a.owner, "owner", "", "only objects of this owner, e.g. seed/local, shoot/garden-local/local, or all of a kind, e.g. seed")
-	cmd.Flags().BoolVar(&a.offline, "offline", false, "ask no cluster: say what Git alone knows")
+	cmd.Flags().BoolVar(&a.offline, "offline", false, "ask no cluster: show only the answer of Git")
 	a.access.add(cmd)
 	return cmd
 }

@@ -288,7 +288,7 @@ func testStopAndUndo(s *stage) {
 	s.holdLease("gardener-operator-leader-election", "host_pergola-operator_1", 60)
 	_, err := a.Undo(s.context())
 	require.ErrorAs(s, err, new(*PergolaActiveError))
-	require.ErrorContains(s, err, "stop Pergola first, where that is its operator")
+	require.ErrorContains(s, err, "stop Pergola first; if that is its operator")
 	require.ErrorContains(s, err, "kubectl ")
 	s.holdLease("gardener-operator-leader-election", "", 1)
 	started, err := a.Undo(s.context())
@@ -476,6 +476,6 @@ func testUndoAfterApply(s *stage) {
 	started, err := a.Undo(s.context())
 	require.NoError(s, err)
 	assert.Equal(s, []string{"runtime: Deployment garden/gardener-operator"}, started)
-	assert.Contains(s, strings.Join(*steps, "\n"), "Deployment garden/gardener-resource-manager was applied by Pergola since")
+	assert.Contains(s, strings.Join(*steps, "\n"), "Deployment garden/gardener-resource-manager now belongs to Pergola")
 	assert.Equal(s, int64(2), s.replicas("gardener-operator"))
 }

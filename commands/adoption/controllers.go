@@ -123,7 +123,7 @@ func skipManagedControllers(found []Controller) {
 		c := &found[i]
 		manages := slices.ContainsFunc(found, func(m Controller) bool { return m.Cluster == c.Cluster && m.Name == resourceManager && m.MustStop })
 		if c.MustStop && c.managedResource != "" && !manages {
-			c.MustStop, c.Reason = false, "its Deployment gets another program, when the apply comes to it: the Lease keeps them apart, and the resource manager, which goes on, would put it back"
+			c.MustStop, c.Reason = false, "the apply replaces the program of its Deployment: the Lease prevents parallel work, and the running resource manager would restore a stopped Deployment"
 		}
 	}
 }
@@ -135,11 +135,11 @@ func (c *Controller) setMustStop(role role, live *unstructured.Unstructured, ren
 	case !role.isRendered:
 		c.MustStop, c.Reason = true, "Pergola does its work"
 	case rendered == "":
-		c.Reason = "nothing of its name is rendered: it stays"
+		c.Reason = "the landscape renders no Deployment of this name: it stays"
 	case imageRepository(rendered) == imageRepository(c.Image):
-		c.Reason = "the same program is rendered: it goes on, and restarts only where its Deployment differs"
+		c.Reason = "the landscape renders the same program: it continues to run, and restarts only if its Deployment differs"
 	default:
-		c.MustStop, c.Reason = true, "its Deployment gets another program, "+rendered+", which must not work beside it"
+		c.MustStop, c.Reason = true, "its Deployment gets another program, "+rendered+", which must not run at the same time"
 	}
 }
 
@@ -265,9 +265,9 @@ func (a *Adopter) checkControllers(ctx context.Context, r *Report) error {
 		f := Finding{Level: LevelFine, Area: AreaControllers, Cluster: c.Cluster, Objects: []string{"Deployment " + c.Namespace + "/" + c.Name}, Text: fmt.Sprintf("%s, %s: %s", c.Role, printable.WithCount(int(c.Replicas), "replica"), c.Reason)}
 		switch {
 		case c.MustStop && c.Replicas > 0 && c.RestoredBy != "":
-			f.Level, f.Text, f.Advice = LevelBlocks, f.Text+"; "+c.RestoredBy+" puts it back", "suspend that first"
+			f.Level, f.Text, f.Advice = LevelBlocks, f.Text+"; "+c.RestoredBy+" restores it", "suspend that first"
 		case c.MustStop && c.Replicas > 0:
-			f.Level, f.Advice = LevelChanges, "pergola adopt --stop stops it, in its turn"
+			f.Level, f.Advice = LevelChanges, "pergola adopt --stop stops it"
 		case c.MustStop:
 			f.Text += "; it is stopped"
 		}
@@ -301,10 +301,10 @@ func (a *Adopter) checkSeeds(ctx context.Context, r *Report, found []Controller)
 		stops := slices.ContainsFunc(found, func(c Controller) bool { return c.Cluster == name && c.Role == gardenletRole && c.MustStop })
 		switch object := []string{"Seed " + name}; {
 		case !slices.Contains(names, name):
-			r.add(Finding{Level: LevelFine, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("the landscape does not declare it: its gardenlet goes on, with %s", printable.WithCount(on, "Shoot"))})
+			r.add(Finding{Level: LevelFine, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("the landscape does not declare it: its gardenlet continues to run, with %s", printable.WithCount(on, "Shoot"))})
 		case stops && on > 0:
-			r.add(Finding{Level: LevelBlocks, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("%s run on it, and this version of Pergola does not look after nodes and system components of Shoots (docs/reference/compatibility.md)", printable.WithCount(on, "Shoot")),
-				Advice: "leave the Seed out of the landscape: its gardenlet goes on, beside a Garden that Pergola runs"})
+			r.add(Finding{Level: LevelBlocks, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("%s run on it, and this version of Pergola does not reconcile nodes and system components of Shoots (docs/reference/compatibility.md)", printable.WithCount(on, "Shoot")),
+				Advice: "leave the Seed out of the landscape: its gardenlet continues to run with a Garden that Pergola reconciles"})
 		}
 	}
 	return nil

@@ -21,23 +21,23 @@ import (
 // them, but break them.
 var fixedFields = map[string]string{
 	"spec.virtualCluster.gardener.clusterIdentity":                                      "Seeds, Shoots and the objects of extensions carry it",
-	"spec.virtualCluster.networking":                                                    "Services of the virtual garden have addresses of it",
+	"spec.virtualCluster.networking":                                                    "Services of the virtual garden have addresses from it",
 	"spec.runtimeCluster.networking":                                                    "the runtime cluster has these networks",
-	"spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.issuer":          "tokens name it: put the former one into acceptedIssuers in a later commit",
-	"spec.virtualCluster.etcd.main.backup.bucketName":                                   "the backups are there",
-	"spec.virtualCluster.etcd.main.backup.provider":                                     "the backups are there",
+	"spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.issuer":          "tokens name it: change it in a later commit, with the previous issuer in acceptedIssuers",
+	"spec.virtualCluster.etcd.main.backup.bucketName":                                   "existing backups use it",
+	"spec.virtualCluster.etcd.main.backup.provider":                                     "existing backups use it",
 	"spec.virtualCluster.dns.domains":                                                   "clients reach the API server by them",
 	"spec.runtimeCluster.provider.zones":                                                "volumes and pods are in them",
-	"spec.virtualCluster.controlPlane":                                                  "etcd does not go back from three members, and members are added one by one: change it after the takeover",
-	"spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig":                     "what is encrypted in etcd is rewritten for it: change it after the takeover",
-	"spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig":                   "what is encrypted in etcd is rewritten for it: change it after the takeover",
+	"spec.virtualCluster.controlPlane":                                                  "etcd cannot return from three members to one, and adds members one by one: change it after the takeover",
+	"spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig":                     "a change re-encrypts objects in etcd: change it after the takeover",
+	"spec.virtualCluster.gardener.gardenerAPIServer.encryptionConfig":                   "a change re-encrypts objects in etcd: change it after the takeover",
 	"spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.acceptedIssuers": "tokens that are in use name them",
 }
 
 // checkGarden compares the live Garden's spec with that of Git, both with API defaults.
 func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error {
 	if live == nil {
-		r.add(Finding{Level: LevelChanges, Area: AreaGarden, Cluster: "runtime", Text: "there is no Garden in the runtime cluster: gardener-operator does not run this landscape",
+		r.add(Finding{Level: LevelChanges, Area: AreaGarden, Cluster: "runtime", Text: "the runtime cluster has no Garden: gardener-operator does not run this landscape",
 			Advice: "see docs/howto/migrate-from-gardener.md on landscapes without gardener-operator: the Secrets to label, the names of volume claims, DNS"})
 		return nil
 	}
@@ -60,16 +60,16 @@ func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error 
 		f := Finding{Level: LevelChanges, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Fields: []change.Field{field}, Text: field.Path + " differs from the file"}
 		switch why := fixedFieldReason(field); {
 		case why != "":
-			f.Level, f.Advice = LevelBlocks, "write what lives into the file: "+why
+			f.Level, f.Advice = LevelBlocks, "write the live value into the file: "+why
 		case field.New == nil && !field.Hidden:
-			f.Text, f.Advice = field.Path+" is set in the cluster and not in the file", "write it into the file; without, it is taken away where gardener-operator, kubectl apply or Helm set it, and else stays as it is"
+			f.Text, f.Advice = field.Path+" is set in the cluster but not in the file", "write it into the file; otherwise it is removed if gardener-operator, kubectl apply or Helm set it, and unchanged if not"
 		case field.Path == "spec.virtualCluster.kubernetes.version":
 			f = adjustVersionFinding(f, field)
 		}
 		r.add(f)
 	}
 	if !found {
-		r.add(Finding{Level: LevelFine, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "the file says what lives"})
+		r.add(Finding{Level: LevelFine, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "the file matches the cluster"})
 	}
 	return nil
 }
@@ -82,12 +82,12 @@ func checkState(live *unstructured.Unstructured) []Finding {
 		out = append(out, Finding{Level: LevelBlocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "it is being deleted"})
 	}
 	if operation := live.GetAnnotations()["gardener.cloud/operation"]; operation != "" {
-		out = append(out, Finding{Level: LevelBlocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("operation %q was not taken up yet", operation),
-			Advice: "wait until " + reconcilerOf(live) + " has done it"})
+		out = append(out, Finding{Level: LevelBlocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("operation %q has not started yet", operation),
+			Advice: "wait until " + reconcilerOf(live) + " has completed it"})
 	}
 	if state := stringField(live, "status", "lastOperation", "state"); state != "Succeeded" {
 		out = append(out, Finding{Level: LevelBlocks, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: fmt.Sprintf("its last operation is %q: %s", state, stringField(live, "status", "lastOperation", "description")),
-			Advice: "wait until " + reconcilerOf(live) + " is done, or repair what it says: nothing is handed over halfway"})
+			Advice: "wait until " + reconcilerOf(live) + " is done, or fix the reported problem: a takeover needs a successful last operation"})
 	}
 	return out
 }
@@ -140,10 +140,10 @@ func adjustVersionFinding(f Finding, field change.Field) Finding {
 	before, err := semver.NewVersion(fmt.Sprint(field.Old))
 	after, err2 := semver.NewVersion(fmt.Sprint(field.New))
 	if err == nil && err2 == nil && after.LessThan(before) {
-		f.Level, f.Advice = LevelBlocks, "write what lives into the file: versions never go back"
+		f.Level, f.Advice = LevelBlocks, "write the live value into the file: versions cannot be downgraded"
 		return f
 	}
-	f.Level, f.Advice = LevelRestarts, "the API server of the virtual garden is updated: better in a commit after the takeover"
+	f.Level, f.Advice = LevelRestarts, "the takeover would update the API server of the virtual garden: better change the version in a later commit"
 	return f
 }
 
@@ -183,7 +183,7 @@ func (a *Adopter) checkVersions(r *Report, garden *unstructured.Unstructured) er
 		return nil
 	}
 	if reconcilerOf(garden) == reconcilerPergola {
-		r.add(Finding{Level: LevelFine, Area: AreaVersions, Cluster: "runtime", Text: "Pergola has reconciled the Garden last"})
+		r.add(Finding{Level: LevelFine, Area: AreaVersions, Cluster: "runtime", Text: "Pergola reconciled the Garden last"})
 		return nil
 	}
 	images, err := render.ReadImageVector(a.Catalogue)
@@ -201,13 +201,13 @@ func (a *Adopter) checkVersions(r *Report, garden *unstructured.Unstructured) er
 	after, err2 := semver.NewVersion(ours)
 	switch {
 	case err != nil || err2 != nil:
-		f.Level, f.Advice = LevelChanges, "compare them yourself: one of the two is no version"
+		f.Level, f.Advice = LevelChanges, "compare them yourself: one of the two is not a semantic version"
 	case before.Major() != after.Major() || after.Minor() > before.Minor()+1:
-		f.Level, f.Advice = LevelBlocks, fmt.Sprintf("update gardener-operator to v%d.%d first: Gardener skips no minor version", after.Major(), after.Minor()-1)
+		f.Level, f.Advice = LevelBlocks, fmt.Sprintf("update gardener-operator to v%d.%d first: Gardener cannot skip a minor version", after.Major(), after.Minor()-1)
 	case after.Minor() < before.Minor():
-		f.Level, f.Advice = LevelBlocks, "take a version of Pergola with a newer catalogue: Gardener does not go back"
+		f.Level, f.Advice = LevelBlocks, "use a version of Pergola with a newer catalogue: Gardener cannot be downgraded"
 	case after.Minor() > before.Minor():
-		f.Level, f.Advice = LevelRestarts, "the takeover is an update of Gardener, too: update gardener-operator to the same minor version first, and it is none"
+		f.Level, f.Advice = LevelRestarts, "the takeover also updates Gardener; to avoid that, update gardener-operator to the same minor version first"
 	}
 	r.add(f)
 	return nil
@@ -232,13 +232,13 @@ func checkRotation(r *Report, garden *unstructured.Unstructured) {
 		case phase == "":
 			continue
 		case slices.Contains(rewritePhases, phase) && reconcilerOf(garden) == reconcilerPergola:
-			f.Advice = "nothing has to be done: Pergola has begun this step itself, or goes on with it"
+			f.Advice = "nothing to do: Pergola has started this step itself, or continues it"
 		case slices.Contains(rewritePhases, phase) && kind == "etcdEncryptionKey":
-			f.Level, f.Advice = LevelBlocks, "let gardener-operator end this step: it labels what it has rewritten, and Pergola does not know these labels"
+			f.Level, f.Advice = LevelBlocks, "let gardener-operator finish this step: Pergola does not know its labels on rewritten objects"
 		case slices.Contains(rewritePhases, phase):
-			f.Level, f.Advice = LevelChanges, "nothing has to be done: the first apply goes on with this step, and asks gardenlets to change over"
+			f.Level, f.Advice = LevelChanges, "nothing to do: the first apply continues this step, and has gardenlets switch to the new credentials"
 		case phase != string(gardencorev1beta1.RotationCompleted):
-			f.Advice = "complete it when clients have changed over, before or after the takeover"
+			f.Advice = "complete it when clients use the new credentials, before or after the takeover"
 		}
 		r.add(f)
 	}

@@ -74,8 +74,8 @@ func (a *Adopter) checkManagedResources(ctx context.Context, r *Report) error {
 	if len(missing) > 0 {
 		slices.Sort(missing)
 		r.add(Finding{Level: LevelChanges, Area: AreaManagedResources, Cluster: landscape.Runtime, Objects: missing,
-			Text:   fmt.Sprintf("%s are in no rendering: they stay as they are, with their objects, and nobody updates them", printable.WithCount(len(missing), "ManagedResource")),
-			Advice: "declare what you need of them in the landscape; those of extensions (extension-…) come with their Extension"})
+			Text:   fmt.Sprintf("the landscape does not render %s: they stay unchanged with their objects, and nothing updates them", printable.WithCount(len(missing), "ManagedResource")),
+			Advice: "declare the ones that you need in the landscape; an Extension brings its own (extension-…)"})
 	}
 	return nil
 }
@@ -104,8 +104,8 @@ func (a *Adopter) checkExtensions(ctx context.Context, r *Report) error {
 		for i := range found {
 			o := &found[i]
 			if ref := apply.RefOf(o).String(); stringField(o, "spec", "class") == gardenClass && !rendered[ref] {
-				r.add(Finding{Level: LevelChanges, Area: AreaExtensions, Cluster: landscape.Runtime, Objects: []string{ref}, Text: "gardener-operator made it, and the landscape does not render it: it stays as it is, and nobody asks its extension for anything",
-					Advice: "look whether the Garden in Git asks for the same (spec.dns, spec.extensions, etcd backup)"})
+				r.add(Finding{Level: LevelChanges, Area: AreaExtensions, Cluster: landscape.Runtime, Objects: []string{ref}, Text: "gardener-operator created it, and the landscape does not render it: it stays unchanged, and its extension gets no more requests",
+					Advice: "check that the Garden in Git declares the same (spec.dns, spec.extensions, etcd backup)"})
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func (a *Adopter) checkExtensions(ctx context.Context, r *Report) error {
 		}
 	}
 	if len(extensions) > 0 {
-		r.add(Finding{Level: LevelChanges, Area: AreaExtensions, Cluster: landscape.Runtime, Objects: extensions, Text: "these are not declared in the landscape: they stay as they are", Advice: "write them into the landscape (without status), so that Git has them"})
+		r.add(Finding{Level: LevelChanges, Area: AreaExtensions, Cluster: landscape.Runtime, Objects: extensions, Text: "the landscape does not declare these objects: they stay unchanged", Advice: "add them to the landscape, without their status"})
 	}
 	return errors.Join(problems...)
 }

@@ -54,11 +54,11 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 		what := printable.WithCount(len(groups[g]), "object") + " of " + g.bundle
 		switch g.action {
 		case change.Create:
-			f.Text = what + ": made, because nobody has made them yet"
+			f.Text = what + ": created, because they do not exist yet"
 		case change.Delete:
-			f.Text, f.Advice = what+": deleted, because nothing renders them", "look whether you need them: what extensions or people need belongs into the landscape"
+			f.Text, f.Advice = what+": deleted, because the landscape does not render them", "check whether extensions or people need them, and declare those in the landscape"
 		case change.Keep:
-			f.Text = what + ": no longer looked after, and left as they are"
+			f.Text = what + ": no longer reconciled, and left unchanged"
 		default:
 			f.Text = what + ": changed, nothing restarts"
 			for _, item := range groups[g] {
@@ -72,15 +72,15 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 	}
 	for _, cluster := range []string{"runtime", "virtual"} {
 		if fine[cluster] > 0 {
-			r.add(Finding{Level: LevelFine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.WithCount(fine[cluster], "object"))})
+			r.add(Finding{Level: LevelFine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s match the render: only their field managers change", printable.WithCount(fine[cluster], "object"))})
 		}
 		delete(fine, cluster)
 	}
 	for cluster, n := range fine {
-		r.add(Finding{Level: LevelFine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.WithCount(n, "object"))})
+		r.add(Finding{Level: LevelFine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s match the render: only their field managers change", printable.WithCount(n, "object"))})
 	}
 	if p.Unchanged > 0 {
-		r.add(Finding{Level: LevelFine, Area: AreaObjects, Text: fmt.Sprintf("%s are what is rendered", printable.WithCount(p.Unchanged, "object"))})
+		r.add(Finding{Level: LevelFine, Area: AreaObjects, Text: fmt.Sprintf("%s match the render", printable.WithCount(p.Unchanged, "object"))})
 	}
 }
 
@@ -102,20 +102,20 @@ func singleFinding(item change.Item) (Finding, bool) {
 	fatal := slices.ContainsFunc(lossPhrases, func(word string) bool { return strings.Contains(says, word) })
 	switch {
 	case item.Action == change.Fail:
-		f.Level, f.Text, f.Advice = LevelBlocks, "it could not be applied: "+item.Reason, "settle it, or say whose value counts: docs/reference/field-ownership.md"
+		f.Level, f.Text, f.Advice = LevelBlocks, "it could not be applied: "+item.Reason, "fix the cause, or declare whose value counts: docs/reference/field-ownership.md"
 	case item.Action == change.Hold:
-		f.Level, f.Text, f.Advice = LevelChanges, "it would go, and is held: "+item.Reason, "look whether you need it; pergola apply asks for an approval"
+		f.Level, f.Text, f.Advice = LevelChanges, "its deletion waits: "+item.Reason, "check whether you need it; pergola apply asks for an approval"
 		if item.Approval == "" {
 			f.Advice = ""
 		}
 	case fatal && (item.Action == change.Delete || item.Action == change.Recreate):
-		f.Level, f.Text, f.Advice = LevelBlocks, fmt.Sprintf("%s: %s", item.Action, says), "write it into the landscape, or take it away before the takeover"
+		f.Level, f.Text, f.Advice = LevelBlocks, fmt.Sprintf("%s: %s", item.Action, says), "declare it in the landscape, or delete it before the takeover"
 	case item.Action == change.Recreate:
-		f.Level, f.Text = LevelRestarts, "it is deleted and made anew: "+item.Reason
+		f.Level, f.Text = LevelRestarts, "it is deleted and recreated: "+item.Reason
 	case item.Action != change.Change && item.Action != change.Adopt:
 		return f, false
 	case item.Object.Kind == "Etcd" && hasFieldBelow(f.Fields, "spec.backup.store"):
-		f.Level, f.Text, f.Advice = LevelBlocks, "its backups are elsewhere than is rendered", "write bucket and provider of the backups that there are into the Garden"
+		f.Level, f.Text, f.Advice = LevelBlocks, "its backups are in another store than the rendered one", "declare bucket and provider of the existing backups in the Garden"
 	case slices.Contains(operatorKinds, item.Object.Kind) && hasFieldBelow(withoutEmptyFields(f.Fields), "spec"):
 		f.Level, f.Text = LevelRestarts, "its operator may replace its pods"
 	case item.Object.Kind == "Etcd" && len(withoutEmptyFields(f.Fields)) == 0:

@@ -75,7 +75,7 @@ func (a *Adopter) readRecord(ctx context.Context, cluster string) (*adoptionReco
 		return nil, fmt.Errorf("cluster %s: %s cannot be read: %w", cluster, recordRef(), err)
 	}
 	if out.Landscape != a.Landscape {
-		return nil, fmt.Errorf("cluster %s: %s is of landscape %q, not of %q", cluster, recordRef(), out.Landscape, a.Landscape)
+		return nil, fmt.Errorf("cluster %s: %s belongs to landscape %q, not to %q", cluster, recordRef(), out.Landscape, a.Landscape)
 	}
 	return out, nil
 }
@@ -96,7 +96,7 @@ func (a *Adopter) writeRecord(ctx context.Context, cluster string, r *adoptionRe
 	}
 	body, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return fmt.Errorf("writing down what was stopped: %w", err)
+		return fmt.Errorf("recording the stopped controllers: %w", err)
 	}
 	wanted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: recordName, Namespace: owner.InventoryNamespace}, Data: map[string]string{recordKey: string(body)}}
 	_, err = maps.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: conventions.AdoptionManager})

@@ -30,10 +30,10 @@ func checkSecrets(r *Report, planned map[string][]owner.PlannedSecret) {
 				r.add(Finding{Level: LevelChanges, Area: AreaSecrets, Cluster: cluster, Objects: []string{object},
 					Text: fmt.Sprintf("%s gets the data of Secret %s/%s, which is labelled %s=%s", s.Request, s.Namespace, s.SourceSecret, secrets.LabelUseDataForName, s.Request)})
 			case root:
-				f := Finding{Level: LevelBlocks, Area: AreaSecrets, Cluster: cluster, Objects: []string{object}, Text: fmt.Sprintf("%s would be generated anew: what it has signed or encrypted would count no more", s.Request),
+				f := Finding{Level: LevelBlocks, Area: AreaSecrets, Cluster: cluster, Objects: []string{object}, Text: fmt.Sprintf("%s would be regenerated: everything that it signed or encrypted would become invalid", s.Request),
 					Advice: fmt.Sprintf("label the Secret that has its data: kubectl -n %s label secret NAME %s=%s", s.Namespace, secrets.LabelUseDataForName, s.Request)}
 				if len(s.ReplacedSecrets) == 1 {
-					f.Text = fmt.Sprintf("%s would be generated anew, because it is asked for in another way than Secret %s was made", s.Request, s.ReplacedSecrets[0])
+					f.Text = fmt.Sprintf("%s would be regenerated, because the request for it differs from that of Secret %s", s.Request, s.ReplacedSecrets[0])
 					f.Advice = strings.Replace(f.Advice, "NAME", s.ReplacedSecrets[0], 1)
 				}
 				if len(s.ReplacedSecrets) > 1 {
@@ -45,11 +45,11 @@ func checkSecrets(r *Report, planned map[string][]owner.PlannedSecret) {
 			}
 		}
 		if len(signed) > 0 {
-			r.add(Finding{Level: LevelChanges, Area: AreaSecrets, Cluster: cluster, Objects: signed, Text: fmt.Sprintf("%s would be made: certificates that are signed by the CAs of now, passwords, and what is derived from them", printable.WithCount(len(signed), "Secret")),
-				Advice: "nothing: workloads that read them are among those that restart"})
+			r.add(Finding{Level: LevelChanges, Area: AreaSecrets, Cluster: cluster, Objects: signed, Text: fmt.Sprintf("%s would be created: certificates signed by the current CAs, passwords, and values derived from them", printable.WithCount(len(signed), "Secret")),
+				Advice: "nothing to do: the workloads that read them restart anyway"})
 		}
 		if kept > 0 {
-			r.add(Finding{Level: LevelFine, Area: AreaSecrets, Cluster: cluster, Text: fmt.Sprintf("%s of the secrets manager stay as they are", printable.WithCount(kept, "Secret"))})
+			r.add(Finding{Level: LevelFine, Area: AreaSecrets, Cluster: cluster, Text: fmt.Sprintf("%s of the secrets manager stay unchanged", printable.WithCount(kept, "Secret"))})
 		}
 	}
 }

@@ -50,8 +50,8 @@ func (a *Adopter) checkClaims(ctx context.Context, r *Report, etcd *unstructured
 			found = append(found, ref.String())
 			continue
 		}
-		r.add(Finding{Level: LevelBlocks, Area: AreaStorage, Cluster: landscape.Runtime, Objects: []string{ref.String()}, Text: fmt.Sprintf("Etcd %s would look for this claim, and it is not there: the member would begin empty", etcd.GetName()),
-			Advice: "bring the data into a claim of this name (docs/howto/migrate-from-gardener.md, docs/howto/back-up-and-restore.md)"})
+		r.add(Finding{Level: LevelBlocks, Area: AreaStorage, Cluster: landscape.Runtime, Objects: []string{ref.String()}, Text: fmt.Sprintf("Etcd %s needs this claim, which does not exist: the member would start empty", etcd.GetName()),
+			Advice: "move the data to a claim of this name (docs/howto/migrate-from-gardener.md, docs/howto/back-up-and-restore.md)"})
 	}
 	if len(found) > 0 {
 		r.add(Finding{Level: LevelFine, Area: AreaStorage, Cluster: landscape.Runtime, Objects: found, Text: "Etcd " + etcd.GetName() + " finds its volumes by these names"})

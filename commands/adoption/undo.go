@@ -73,10 +73,10 @@ func (a *Adopter) start(ctx context.Context, cluster string, s stoppedController
 	}
 	switch {
 	case live == nil:
-		a.reportStep("%s: Deployment %s/%s is not there any more", cluster, s.Namespace, s.Name)
+		a.reportStep("%s: Deployment %s/%s no longer exists", cluster, s.Namespace, s.Name)
 		return false, nil
 	case isAppliedByPergola(live):
-		a.reportStep("%s: Deployment %s/%s was applied by Pergola since: gardener-operator puts its own there", cluster, s.Namespace, s.Name)
+		a.reportStep("%s: Deployment %s/%s now belongs to Pergola: gardener-operator replaces it with its own", cluster, s.Namespace, s.Name)
 		return false, nil
 	}
 	if replicasOf(live) == 0 {
@@ -118,6 +118,6 @@ func (a *Adopter) checkNoOtherReconciler(ctx context.Context) error {
 	if holder == "" || strings.HasPrefix(holder, operatorRole+"-") || a.Clock.Since(ptr.Deref(live.Spec.RenewTime, metav1.MicroTime{}).Time) > lasts {
 		return nil
 	}
-	return &PergolaActiveError{fmt.Sprintf("lease %s/%s is held by %s: stop Pergola first, %s", at.namespace, at.name, holder,
-		runtime.RewriteKubectlOrNameCluster("where that is its operator: kubectl -n garden scale deployment pergola-operator --replicas 0"))}
+	return &PergolaActiveError{fmt.Sprintf("lease %s/%s is held by %s: stop Pergola first; %s", at.namespace, at.name, holder,
+		runtime.RewriteKubectlOrNameCluster("if that is its operator: kubectl -n garden scale deployment pergola-operator --replicas 0"))}
 }

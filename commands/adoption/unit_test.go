@@ -79,13 +79,13 @@ func TestAdviceNamesReconciler(t *testing.T) {
 	found := checkState(live)
 	require.Len(t, found, 2)
 	assert.Equal(t, "wait until Pergola has done it", found[0].Advice)
-	assert.Equal(t, "wait until Pergola is done, or repair what it says: nothing is handed over halfway", found[1].Advice)
+	assert.Equal(t, "wait until Pergola is done, or fix the reported problem: a takeover needs a successful last operation", found[1].Advice)
 	r := &Report{}
 	checkRotation(r, live)
 	require.Len(t, r.Findings, 2)
 	for _, f := range r.Findings {
 		assert.Equal(t, LevelFine, f.Level, "Pergola does not wait for itself")
-		assert.Contains(t, f.Advice, "nothing has to be done")
+		assert.Contains(t, f.Advice, "nothing to do")
 	}
 
 	require.NoError(t, unstructured.SetNestedField(live.Object, "gardener-operator-1", "status", "gardener", "name"))

@@ -23,10 +23,10 @@ func (a *Adopter) checkExposure(ctx context.Context, r *Report) error {
 	if err != nil || live == nil {
 		return err
 	}
-	f := Finding{Level: LevelFine, Area: AreaExposure, Cluster: landscape.Runtime, Objects: []string{apply.RefOf(live).String()}, Text: "it is a ClusterIP: clients come by the gateway"}
+	f := Finding{Level: LevelFine, Area: AreaExposure, Cluster: landscape.Runtime, Objects: []string{apply.RefOf(live).String()}, Text: "it is a ClusterIP: clients connect through the gateway"}
 	if kind := stringField(live, "spec", "type"); kind != "" && kind != "ClusterIP" {
-		f.Level, f.Text = LevelRestarts, fmt.Sprintf("it is a %s, and becomes a ClusterIP behind the gateway of istio: whoever reaches the API server by its address does not any more", kind)
-		f.Advice = "lower the TTL of the API server's names now, and lead them to Service virtual-garden-istio-ingress/istio-ingressgateway when that has an address (docs/howto/migrate-from-gardener.md)"
+		f.Level, f.Text = LevelRestarts, fmt.Sprintf("it is a %s, and becomes a ClusterIP behind the gateway of istio: clients that use its address lose access", kind)
+		f.Advice = "lower the TTL of the API server's names now, and point them to Service virtual-garden-istio-ingress/istio-ingressgateway once it has an address (docs/howto/migrate-from-gardener.md)"
 	}
 	r.add(f)
 	return nil
@@ -66,9 +66,9 @@ func compareAPI(service string, aggregated bool) (f Finding, differs bool) {
 	f = Finding{Level: LevelBlocks, Area: AreaGarden, Cluster: landscape.Virtual}
 	switch {
 	case service != "" && !aggregated:
-		f.Text, f.Advice = service+" serves Seeds, Shoots and all else of Gardener, and the landscape has definitions for them: none of the objects that there are would be found", "set spec.gardenAPI: aggregated in landscape.yaml"
+		f.Text, f.Advice = service+" serves Seeds, Shoots and all other kinds of Gardener, but the landscape has definitions for them: no existing object would be found", "set spec.gardenAPI: aggregated in landscape.yaml"
 	case service == "" && aggregated:
-		f.Text, f.Advice = "definitions serve Seeds, Shoots and all else of Gardener, and the landscape has gardener-apiserver for them: none of the objects that there are would be found", "set spec.gardenAPI: crd in landscape.yaml"
+		f.Text, f.Advice = "definitions serve Seeds, Shoots and all other kinds of Gardener, but the landscape has gardener-apiserver for them: no existing object would be found", "set spec.gardenAPI: crd in landscape.yaml"
 	default:
 		return f, false
 	}
@@ -159,23 +159,23 @@ func compareIdentity(lives virtualGardenIdentity, garden map[string]any, issuers
 	}
 	cluster, _, _ := unstructured.NestedString(garden, "spec", "virtualCluster", "gardener", "clusterIdentity")
 	if lives.cluster != "" && lives.cluster != cluster {
-		blocks(fmt.Sprintf("the identity of the virtual garden is %q, and %q is declared: Seeds, Shoots and the objects of extensions carry it", lives.cluster, cluster),
-			"write what lives into spec.virtualCluster.gardener.clusterIdentity")
+		blocks(fmt.Sprintf("the identity of the virtual garden is %q, but the landscape declares %q: Seeds, Shoots and the objects of extensions carry the live one", lives.cluster, cluster),
+			"write the live value into spec.virtualCluster.gardener.clusterIdentity")
 	}
 	ranges, _, _ := unstructured.NestedStringSlice(garden, "spec", "virtualCluster", "networking", "services")
 	if address, err := netip.ParseAddr(lives.address); err == nil && len(ranges) > 0 && !slices.ContainsFunc(ranges, func(text string) bool {
 		prefix, err := netip.ParsePrefix(text)
 		return err == nil && prefix.Contains(address)
 	}) {
-		blocks(fmt.Sprintf("Service kubernetes of the virtual garden has address %s, which is in none of the ranges that are declared (%v): Services have addresses of the former one", address, ranges),
-			"write what lives into spec.virtualCluster.networking.services")
+		blocks(fmt.Sprintf("Service kubernetes of the virtual garden has address %s, which is in none of the declared ranges (%v): other Services have such addresses, too", address, ranges),
+			"write the live range into spec.virtualCluster.networking.services")
 	}
 	switch {
 	case lives.issuer == "" || len(issuers) == 0 || lives.issuer == issuers[0]:
 	case slices.Contains(issuers, lives.issuer):
-		out = append(out, Finding{Level: LevelChanges, Area: AreaGarden, Cluster: landscape.Virtual, Text: fmt.Sprintf("tokens are issued by %s from now on; those of %s are accepted", issuers[0], lives.issuer)})
+		out = append(out, Finding{Level: LevelChanges, Area: AreaGarden, Cluster: landscape.Virtual, Text: fmt.Sprintf("%s issues tokens from now on; tokens of %s stay valid", issuers[0], lives.issuer)})
 	default:
-		blocks(fmt.Sprintf("tokens name issuer %s, and the API server that is rendered takes %v only", lives.issuer, issuers),
+		blocks(fmt.Sprintf("tokens name issuer %s, but the rendered API server accepts only %v", lives.issuer, issuers),
 			"declare it under spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig, as issuer or in acceptedIssuers")
 	}
 	return out

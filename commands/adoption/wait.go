@@ -32,7 +32,7 @@ func (a *Adopter) pollUntil(ctx context.Context, done func() (bool, string, erro
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s; run it again to go on: %w", what, ctx.Err())
+			return fmt.Errorf("%s; run the command again to continue: %w", what, ctx.Err())
 		case <-tick.C():
 		}
 	}
@@ -66,7 +66,7 @@ func (a *Adopter) waitForPods(ctx context.Context, c *apply.Cluster, deployment 
 				n++
 			}
 		}
-		return n == 0, printable.WithCount(n, "pod") + " of it still there", nil
+		return n == 0, printable.WithCount(n, "pod") + " of it still running", nil
 	})
 }
 

@@ -152,7 +152,7 @@ func (a *Adopter) removeWebhooks(ctx context.Context, all []webhook) error {
 			return c.Explain(apply.RefOf(o), "delete", err)
 		}
 		if err == nil {
-			a.reportStep("%s: %s taken away, which nobody answers any more", w.Cluster, apply.RefOf(o))
+			a.reportStep("%s: deleted %s, which no controller serves any more", w.Cluster, apply.RefOf(o))
 		}
 	}
 	return nil
@@ -166,10 +166,10 @@ func (a *Adopter) restoreWebhooks(ctx context.Context, all []webhook) error {
 			_, err = c.Dynamic().Resource(mapping.Resource).Create(ctx, o, metav1.CreateOptions{FieldManager: conventions.AdoptionManager})
 		}
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return c.Explain(apply.RefOf(o), "make", err)
+			return c.Explain(apply.RefOf(o), "create", err)
 		}
 		if err == nil {
-			a.reportStep("%s: %s put back", w.Cluster, apply.RefOf(o))
+			a.reportStep("%s: restored %s", w.Cluster, apply.RefOf(o))
 		}
 	}
 	return nil

@@ -154,8 +154,8 @@ func partialRenderNotes(from string, wrong error) []string {
 	if more := n - MaxShownFindings; more > 0 {
 		lines = append(lines[:MaxShownFindings], fmt.Sprintf("and %d more errors", more))
 	}
-	return append([]string{fmt.Sprintf("revision %s cannot be applied whole (%s): it is compared as far as it renders, the rest is shown as new; "+
-		"of an object that two of its bundles have, the one that keeps it counts", from, printable.WithCount(n, "error"))}, lines...)
+	return append([]string{fmt.Sprintf("revision %s cannot be applied completely (%s): the comparison uses the part that renders, and shows the rest as new. "+
+		"If two bundles have the same object, the bundle that keeps it counts", from, printable.WithCount(n, "error"))}, lines...)
 }
 
 // addEffectiveShoots adds the effective spec of Shoots to the declarations.
@@ -215,7 +215,7 @@ func (c Comparison) allPlaces(r Revision) ([]plan.PlacedBundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	// what is wrong with it has a note already, where it counts
+	// another note reports its faults where they count
 	rendered, _, _, err := renderAffected(all)
 	return append(landscape.DeclarationBundles(r.Landscape, nil), rendered...), err
 }
@@ -245,7 +245,7 @@ func (c Comparison) readTarget(ctx context.Context) (Revision, error) {
 		r.name = shortCommit(commit)
 	}
 	if revisions.IsMissing(err) {
-		return missingRevision(r.name, revisions.RevisionText(c.To)+" has no landscape in this folder: such a revision is not applied, and all stays on the clusters as it is"), nil
+		return missingRevision(r.name, revisions.RevisionText(c.To)+" has no landscape in this folder: such a revision is not applied, and the clusters stay unchanged"), nil
 	}
 	return r, err
 }
@@ -296,7 +296,7 @@ func (c Comparison) findRenamedBase(ctx context.Context) (r Revision, ok bool, e
 	if err != nil {
 		return r, false, err
 	}
-	note := fmt.Sprintf("revision %s has this landscape in folder %s: it is compared with that. An operator that syncs it stops until its Landscape names the new folder (spec.source.path)", c.From, former)
+	note := fmt.Sprintf("revision %s has this landscape in folder %s: the comparison uses that folder. An operator that syncs it stops until its Landscape names the new folder (spec.source.path)", c.From, former)
 	return Revision{Landscape: l, violations: violations, name: shortCommit(commit), givenName: c.From, notes: []string{note}}, true, nil
 }
 
@@ -365,8 +365,8 @@ func (c Comparison) checkBase(ctx context.Context, r *Revision) ([]schemas.Viola
 			return false
 		}
 		was := strings.TrimPrefix(r.Landscape.Config.Spec.Catalogue.Version, "v")
-		r.notes = append(r.notes, fmt.Sprintf("revision %s is written for catalogue %s, which this program does not have: both revisions are rendered with %s, so that what the catalogue itself changes is not shown here: "+
-			"pergola diff --live shows it, and so does git diff of golden files; docs/reference/compatibility.md says what each version changes", c.From, was, components.Version))
+		r.notes = append(r.notes, fmt.Sprintf("revision %s is written for catalogue %s, which this program does not have: both revisions are rendered with %s. Changes of the catalogue itself are not shown: "+
+			"see pergola diff --live, git diff of golden files, and docs/reference/compatibility.md", c.From, was, components.Version))
 		return true
 	})
 	if err := c.Reader.Report(all, c.From, revisions.SourceReader(r.Landscape)); err != nil {
@@ -374,7 +374,7 @@ func (c Comparison) checkBase(ctx context.Context, r *Revision) ([]schemas.Viola
 	}
 	if n := countErrors(all); n > 0 {
 		r.isInvalid = true
-		r.notes = append(r.notes, fmt.Sprintf("revision %s is not valid (%s): it is compared as far as it renders, the rest is shown as new", c.From, printable.WithCount(n, "error")))
+		r.notes = append(r.notes, fmt.Sprintf("revision %s is not valid (%s): the comparison uses the part that renders, and shows the rest as new", c.From, printable.WithCount(n, "error")))
 	}
 	for i := range all {
 		all[i].File = c.From + ": " + all[i].File

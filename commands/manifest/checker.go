@@ -55,7 +55,7 @@ func (v Checker) Findings(ctx context.Context, name string, data []byte) ([]sche
 		inputs = append(inputs, input)
 	}
 	if !v.HasOtherFiles && len(before) > 0 && !mayBeRenamed(declarations, before, inputs) {
-		return nil, fmt.Errorf("--old: %s has no object of a kind that %s has: nothing is compared; give the file as it was before the change", v.OldFile, name)
+		return nil, fmt.Errorf("--old: %s and %s have no kind in common: nothing is compared; give the file as it was before the change", v.OldFile, name)
 	}
 	for _, gone := range before {
 		if v.HasOtherFiles {
@@ -85,7 +85,7 @@ func (v Checker) readOld(ctx context.Context) (map[string]*landscapes.Declaratio
 		if err := v.Report(violations, "--old", read); err != nil {
 			return nil, err
 		}
-		return nil, &revisions.NotValidError{Message: "--old: " + v.OldFile + " is not valid: there is nothing to compare with", Findings: violations}
+		return nil, &revisions.NotValidError{Message: "--old: " + v.OldFile + " is not valid: nothing is compared; give a valid file", Findings: violations}
 	}
 	out := map[string]*landscapes.Declaration{}
 	for i := range declarations {

@@ -37,7 +37,7 @@ func RemoveHeldChanges(p *change.Plan, old, new *landscapes.Landscape, refused [
 		if n := len(refused); n > 1 {
 			parts = fmt.Sprintf("%d parts", n)
 		}
-		p.Notes = append(p.Notes, parts+" of this change will be refused, and nothing of it is applied as long as they are in it: pergola validate --from shows them")
+		p.Notes = append(p.Notes, parts+" of this change will be rejected, and nothing of it is applied until they are removed: pergola validate --from shows them")
 	}
 	for _, v := range refused {
 		name := objectKey(v.Kind, v.Namespace, v.Name)
@@ -74,7 +74,7 @@ func RemoveHeldChanges(p *change.Plan, old, new *landscapes.Landscape, refused [
 	holdReferenced(p, old, new)
 	p.Notes = append(p.Notes, removalNotes(old, new)...)
 	for _, name := range slices.Sorted(maps.Keys(staying)) {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s stays on its clusters as it is: %s not changed", name, objectsPhrase(staying[name])))
+		p.Notes = append(p.Notes, fmt.Sprintf("%s stays on its clusters: %s not changed", name, objectsPhrase(staying[name])))
 	}
 }
 
@@ -141,7 +141,7 @@ func RemoveConfirmedGarden(p *change.Plan, old, new *landscapes.Landscape) []cha
 			continue
 		}
 		garden := change.RefOf(d.Object())
-		p.Notes = append(p.Notes, fmt.Sprintf("%s is taken down with everything that runs for it", garden))
+		p.Notes = append(p.Notes, fmt.Sprintf("%s is deleted with everything that runs for it", garden))
 		p.Items = slices.DeleteFunc(p.Items, func(item change.Item) bool {
 			its := item.Owner == "garden "+garden.Name || item.Bundle == landscape.DeclarationsBundle && item.Object == garden
 			if its {
@@ -183,9 +183,9 @@ func isBundleOfHeldOwner(name string, all map[string]heldObject, seedOf map[stri
 func heldOwners(old, new *landscapes.Landscape) map[string]heldObject {
 	out := map[string]heldObject{}
 	for _, d := range removedOwners(old, new) {
-		reason := "its file is gone"
+		reason := "its file no longer exists"
 		if other := gardenInPlaceOf(new, d); other != nil {
-			reason = other.Name() + " cannot take its place"
+			reason = other.Name() + " cannot replace it"
 		}
 		out[objectKey(d.GroupVersionKind().Kind, d.Namespace(), d.Name())] = heldObject{change.Hold, "removal is held: " + reason}
 	}
@@ -235,7 +235,7 @@ func whyRemovalHeld(l *landscapes.Landscape, d *landscapes.Declaration) string {
 	file := d.Position("metadata.name").File
 	text, back := landscape.RemovalHoldText(apply.RefOf(d.Object())), "put "+file+" back"
 	if _, err := fs.Stat(l.FS, path.Join(l.Path, file)); err == nil {
-		text = strings.Replace(text, "its file is gone", file+" does not declare it any more", 1)
+		text = strings.Replace(text, "its file no longer exists", file+" no longer declares it", 1)
 		back = "declare it there again"
 	}
 	text = strings.Replace(text, "put the file back", back, 1)
@@ -254,7 +254,7 @@ func ReplaceRemovalFindings(found []schemas.Violation, l, before *landscapes.Lan
 			found = append(found, schemas.Violation{
 				Severity: schemas.SeverityError, File: at.File, Line: at.Line, Column: at.Column, Kind: "Garden", Name: other.Name(),
 				Field: field, Type: schemas.TypeForbidden, Rule: "garden/only-one",
-				Message: fmt.Sprintf("the landscape has the Garden %q, which cannot be renamed, and only one is possible: set the name back to %q", d.Name(), d.Name()),
+				Message: fmt.Sprintf("the Garden %q cannot be renamed, and a landscape has only one Garden: set the name back to %q", d.Name(), d.Name()),
 			})
 			continue
 		}

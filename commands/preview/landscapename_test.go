@@ -41,7 +41,7 @@ func TestLandscapeName(t *testing.T) {
 			assert.Equal(t, schemas.SeverityWarning, found[0].Severity)
 			assert.Equal(t, nameField, found[0].Field)
 			assert.Equal(t, 3, found[0].Line)
-			assert.Contains(t, found[0].Message, "stays with it: "+new.Config.Name+" begins without an inventory")
+			assert.Contains(t, found[0].Message, "stays with it: "+new.Config.Name+" starts without one")
 			assert.Contains(t, SettingNotes(old, new)[0], "landscape.yaml: metadata.name: "+old.Config.Name+" → "+new.Config.Name)
 		})
 	}

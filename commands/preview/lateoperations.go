@@ -19,7 +19,7 @@ func LateOperations(former, l *landscapes.Landscape, now time.Time) []schemas.Vi
 		out = append(out, schemas.Violation{
 			Severity: schemas.SeverityWarning, File: filepath.Join(l.Dir, o.File), Line: o.NotAfterAt.Line, Column: o.NotAfterAt.Column, Kind: landscapes.KindOperation, Name: o.ID,
 			Field: "spec.notAfter", Type: schemas.TypeInvalid, Rule: RuleLate, Message: "has passed: " + o.Operation + " on " + o.Object() +
-				" ran out and is never executed; set a later time (under another file name, if this one was in force before), or remove the file",
+				" has expired and is never executed; set a later time (with another file name, if this one was applied before), or remove the file",
 		})
 	}
 	return out

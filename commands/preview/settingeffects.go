@@ -40,9 +40,9 @@ var settingRules = []settingRule{
 	{path: "featureGates." + landscapev1alpha1.FeaturePrometheusHealthChecks, defaultValue: false, effect: fixedEffect(healthEffectText)},
 	{path: "featureGates", isInObjects: true},
 	{path: "catalogue", onlyPresence: true, effect: catalogueEffect},
-	{path: "gardenAPI", defaultValue: string(landscapev1alpha1.GardenAPICRD), effect: fixedEffect(lessProtection + "the data of one API is not seen by the other: the Projects, Seeds and Shoots " +
-		"that there are would be gone from view; keep the value, unless nothing has been applied yet")},
-	{path: "clusters", effect: fixedEffect("from a command line the clusters are reached so; an operator looks at its Landscape in the cluster alone")},
+	{path: "gardenAPI", defaultValue: string(landscapev1alpha1.GardenAPICRD), effect: fixedEffect(lessProtection + "the data of one API is not visible in the other: existing Projects, Seeds and Shoots " +
+		"would disappear; keep the value, unless nothing has been applied yet")},
+	{path: "clusters", effect: fixedEffect("command lines reach the clusters this way; an operator uses only its Landscape in the cluster")},
 	{path: "review", defaultValue: string(landscapev1alpha1.ReviewOptional), effect: reviewEffect},
 	{path: "deletionGate.maxDeletions", defaultValue: int64(*permit.DefaultGate().MaxDeletions), effect: limitEffect},
 	{path: "deletionGate.maxShare", defaultValue: percentText(*permit.DefaultGate().MaxShare), effect: limitEffect},
@@ -52,12 +52,12 @@ var settingRules = []settingRule{
 	{path: "managedResourceProgressingThreshold", effect: fixedEffect(healthEffectText)},
 	{path: "health.otherKinds", defaultValue: string(landscapev1alpha1.OtherKindsCheckStatus), effect: fixedEffect(healthEffectText)},
 	{path: "health", effect: fixedEffect(healthEffectText)},
-	{path: "external", effect: fixedEffect("what is listed may be referred to, and is not looked for in the declarations")},
+	{path: "external", effect: fixedEffect("listed objects may be referenced without a declaration")},
 	{path: "source.verify", isOneNote: true, effect: verificationEffect},
 	{path: "source", effect: fixedEffect(objectEffectText)},
 	{path: "suspend", defaultValue: false, effect: suspensionEffect},
 	{path: "windows", effect: fixedEffect("an operator applies new revisions only while a window here and one of its Landscape in the cluster are open")},
-	{path: "timeout", effect: fixedEffect("an operator takes the shorter one of this and of its Landscape in the cluster")},
+	{path: "timeout", effect: fixedEffect("an operator uses the shorter of this timeout and that of its Landscape in the cluster")},
 	{path: "decryption", effect: fixedEffect(objectEffectText)},
 	{path: "serviceAccountName", effect: fixedEffect(objectEffectText)},
 	{path: "suspension", isOneNote: true, effect: fixedEffect(objectEffectText)},
@@ -71,8 +71,8 @@ var settingRules = []settingRule{
 }
 
 const (
-	objectEffectText = "without effect: this counts only from the Landscape in a cluster"
-	healthEffectText = "what counts as healthy, and when"
+	objectEffectText = "without effect: only the Landscape in a cluster can set this"
+	healthEffectText = "changes when objects count as healthy"
 )
 
 // settingRuleOf returns the longest entry for a path; settings without an entry have a plain note.
@@ -111,7 +111,7 @@ func anySlice(list []string) []any {
 
 func catalogueEffect(_, new any) string {
 	if new == nil {
-		return lessProtection + "whichever program applies the landscape takes its own catalogue, without a commit that says so"
+		return lessProtection + "each program applies its own catalogue, without a commit that says so"
 	}
 	return "no program applies the landscape with another catalogue"
 }
@@ -120,15 +120,15 @@ func reviewEffect(_, new any) string {
 	if new == string(landscapev1alpha1.ReviewRequired) {
 		return "more protection: deletions that no review shows are held from now on"
 	}
-	return lessProtection + "deletions that no review shows are not held any more" + objectLimitSuffix
+	return lessProtection + "deletions that no review shows are no longer held" + objectLimitSuffix
 }
 
 // limitEffect compares numbers or percentages.
 func limitEffect(old, new any) string {
 	if limitNumber(new) > limitNumber(old) {
-		return lessProtection + "more may be deleted and recreated without an approval" + objectLimitSuffix
+		return lessProtection + "more objects may be deleted and recreated without an approval" + objectLimitSuffix
 	}
-	return "more protection: less may be deleted and recreated without an approval"
+	return "more protection: fewer objects may be deleted and recreated without an approval"
 }
 
 // limitNumber parses a limit, such as 20 or "20%". An invalid one is reported as an error of the
@@ -146,7 +146,7 @@ func protectedKindsEffect(old, new any) string {
 		parts = append(parts, lessProtection+"objects of "+itemList(gone)+" are deleted without an approval"+objectLimitSuffix)
 	}
 	if more := missingItems(is, was); len(more) > 0 {
-		parts = append(parts, "more protection: objects of "+itemList(more)+" are not deleted without an approval any more")
+		parts = append(parts, "more protection: objects of "+itemList(more)+" are no longer deleted without an approval")
 	}
 	return strings.Join(parts, "; ")
 }
@@ -155,14 +155,14 @@ func forceEffect(_, new any) string {
 	if new == true {
 		return lessProtection + "fields that others have set are overwritten (where an operator syncs, only if its Landscape in the cluster says so, too)"
 	}
-	return "more protection: fields that others have set are conflicts, and not overwritten any more"
+	return "more protection: fields that others have set are conflicts, and no longer overwritten"
 }
 
 func verificationEffect(_, new any) string {
 	if new == nil {
-		return lessProtection + "signatures are not demanded any more, unless the Landscape in the cluster does"
+		return lessProtection + "signatures are no longer required, unless the Landscape in the cluster requires them"
 	}
-	return "a Landscape in a cluster that demands no signatures refuses such revisions; which ones are demanded it says alone"
+	return "a Landscape in a cluster that requires no signatures rejects such revisions; only that Landscape says which signatures are required"
 }
 
 func suspensionEffect(_, new any) string {

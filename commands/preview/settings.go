@@ -68,8 +68,8 @@ const nameField = "metadata.name"
 // nameChange is a change of the landscape's name, which is part of the names of its inventories.
 func nameChange(old, new string) settingChange {
 	return settingChange{nameField, old + " → " + new, fmt.Sprintf(
-		"what was applied is recorded for landscape.%s and stays with it: %s begins without an inventory, takes none of it over and prunes none of it; "+
-			"keep the name, or move the declarations to a landscape of the new name in a folder of its own and let both be synced", old, new)}
+		"the inventory belongs to landscape.%s and stays with it: %s starts without one, adopts nothing and prunes nothing. "+
+			"Keep the name, or move the declarations to a new folder with a landscape of the new name, and sync both", old, new)}
 }
 
 // ProtectionFindings returns findings about settings that reduce protection or lose an inventory,
@@ -203,7 +203,7 @@ func (s settingRule) valueText(value any) string {
 	case value != nil:
 		return settingText(value)
 	case s.defaultValue != nil:
-		return "(none, which is " + settingText(s.defaultValue) + ")"
+		return "(none, default " + settingText(s.defaultValue) + ")"
 	}
 	return "(none)"
 }

@@ -32,7 +32,7 @@ func Write(dir string, files map[string][]byte) (done Changes, err error) {
 		return done, err
 	}
 	if alien := unrecordedFile(recorded); alien != "" {
-		return done, fmt.Errorf("%s holds other files than a recorded render (%s): give an empty folder, or one that holds nothing but a former render", dir, alien)
+		return done, fmt.Errorf("%s contains files that are not from a recorded render (%s): give an empty folder, or a folder with only a previous render", dir, alien)
 	}
 	for name := range recorded {
 		if _, ok := files[name]; ok {

@@ -64,7 +64,7 @@ func Collect(ctx context.Context, s Source) (*Archive, error) {
 			return a, nil
 		}
 	}
-	return nil, fmt.Errorf("the credentials of Garden %s were changed each of %d times while they were read: try again when its rotation has gone on", declared, maxCollectAttempts)
+	return nil, fmt.Errorf("the credentials of Garden %s changed during each of %d attempts to read them: retry when its rotation has progressed", declared, maxCollectAttempts)
 }
 
 func declaredName(l *landscapes.Landscape) (string, error) {
@@ -73,7 +73,7 @@ func declaredName(l *landscapes.Landscape) (string, error) {
 		return "", fmt.Errorf("reading the Garden: %w", err)
 	}
 	if garden == nil {
-		return "", errors.New("the landscape declares no Garden: a backup is made with the landscape that does")
+		return "", errors.New("the landscape declares no Garden: back up the landscape that declares it")
 	}
 	return garden.Name, nil
 }
@@ -86,7 +86,7 @@ func (s Source) readGarden(ctx context.Context, name string) (*unstructured.Unst
 	case garden == nil:
 		return nil, fmt.Errorf("cluster %s has no Garden: there is nothing to back up", landscape.Runtime)
 	case garden.GetAnnotations()[landscape.AnnotationRestoreUnfinished] != "":
-		return nil, fmt.Errorf("the Garden of cluster %s is being restored: a backup of it would not be complete; go on with pergola restore", landscape.Runtime)
+		return nil, fmt.Errorf("the Garden of cluster %s is being restored, so a backup would be incomplete; continue with pergola restore", landscape.Runtime)
 	}
 	return garden, nil
 }

@@ -81,7 +81,7 @@ func Seal(w io.Writer, a *Archive, recipients ...age.Recipient) error {
 type DamagedError struct{ cause error }
 
 func (e *DamagedError) Error() string {
-	return "it is no backup, or a damaged one: " + e.cause.Error()
+	return "it is not a backup, or is damaged: " + e.cause.Error()
 }
 func (e *DamagedError) Unwrap() error { return e.cause }
 
@@ -119,7 +119,7 @@ func Open(r io.Reader, identities ...age.Identity) (*Archive, error) {
 }
 
 // ErrNoBackup means that a file is not encrypted with age, as every backup is.
-var ErrNoBackup = errors.New("it is no backup of Pergola: give a file that pergola backup LANDSCAPE --to FILE has written, which is encrypted with age")
+var ErrNoBackup = errors.New("it is not a backup of Pergola: give an age-encrypted file that pergola backup LANDSCAPE --to FILE has written")
 
 // ageHeader is the prefix of binary age files in all versions of the format.
 const ageHeader = "age-encryption.org/"
@@ -149,7 +149,7 @@ func dearmor(in *bufio.Reader) io.Reader {
 type newerVersionError struct{ version int }
 
 func (e *newerVersionError) Error() string {
-	return fmt.Sprintf("it has version %d of the format, and this program knows version %d: use the version of Pergola that it was made with, or a later one", e.version, Version)
+	return fmt.Sprintf("it has format version %d, but this program supports version %d: use the version of Pergola that created it, or a later one", e.version, Version)
 }
 
 func readArchive(plain io.Reader) (*Archive, error) {
@@ -171,7 +171,7 @@ func readArchive(plain io.Reader) (*Archive, error) {
 	}
 	switch {
 	case head.Format != Format:
-		return nil, fmt.Errorf("%s says format %q, not %q", manifestName, head.Format, Format)
+		return nil, fmt.Errorf("%s has format %q, not %q", manifestName, head.Format, Format)
 	case head.Version != Version:
 		return nil, &newerVersionError{head.Version}
 	}
@@ -185,7 +185,7 @@ func readArchive(plain io.Reader) (*Archive, error) {
 			return nil, err
 		}
 		if checksum(raw) != item.SHA256 {
-			return nil, fmt.Errorf("%s is not what %s says", item, manifestName)
+			return nil, fmt.Errorf("%s differs from its checksum in %s", item, manifestName)
 		}
 		e := &Entry{Item: item}
 		if err := e.decode(raw); err != nil {
@@ -197,7 +197,7 @@ func readArchive(plain io.Reader) (*Archive, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("%s is in it, of which %s says nothing", header.Name, manifestName)
+		return nil, fmt.Errorf("it contains %s, which %s does not list", header.Name, manifestName)
 	}
 	// Read to the end, where the checksums are.
 	if _, err := io.Copy(io.Discard, io.LimitReader(packed, maxEntry)); err != nil {
@@ -216,7 +216,7 @@ func readNextFile(files *tar.Reader, name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is missing: %w", name, err)
 	}
 	if header.Name != name {
-		return nil, fmt.Errorf("%s is in the place of %s", header.Name, name)
+		return nil, fmt.Errorf("it contains %s instead of %s", header.Name, name)
 	}
 	if header.Size > maxEntry && name != manifestName || header.Size > maxTotal {
 		return nil, fmt.Errorf("%s is too large", name)

@@ -148,13 +148,13 @@ func TestArchiveContents(t *testing.T) {
 	}{
 		"as it should be": {[]file{manifest(1, item), {item.path(), "{}"}}, ""},
 		"nothing":         {nil, "manifest.json is missing"},
-		"another format":  {[]file{{manifestName, `{"format": "tar"}`}}, `says format "tar"`},
-		"a later version": {[]file{manifest(2)}, "it has version 2 of the format, and this program knows version 1"},
+		"another format":  {[]file{{manifestName, `{"format": "tar"}`}}, `has format "tar"`},
+		"a later version": {[]file{manifest(2)}, "it has format version 2, but this program supports version 1"},
 		"no JSON":         {[]file{{manifestName, "x"}}, "manifest.json: "},
 		"an entry less":   {[]file{manifest(1, item)}, item.path() + " is missing"},
-		"another entry":   {[]file{manifest(1, item), {"y", "{}"}}, "y is in the place of " + item.path()},
+		"another entry":   {[]file{manifest(1, item), {"y", "{}"}}, "it contains y instead of " + item.path()},
 		"other content":   {[]file{manifest(1, item), {item.path(), "{ }"}}, "is not what manifest.json says"},
-		"an entry more":   {[]file{manifest(1, item), {item.path(), "{}"}, {"more", ""}}, "more is in it, of which manifest.json says nothing"},
+		"an entry more":   {[]file{manifest(1, item), {item.path(), "{}"}, {"more", ""}}, "it contains more, which manifest.json does not list"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(seal(test.files...), id)
@@ -196,7 +196,7 @@ func TestRecipients(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, found, 3)
 	_, err = ParseRecipients("age1nobody")
-	require.ErrorContains(t, err, `"age1nobody" is no public age key`)
+	require.ErrorContains(t, err, `"age1nobody" is not a public age key`)
 	key := newIdentity(t).String()
 	_, err = ParseRecipients(key)
 	require.ErrorContains(t, err, "this is a private age key")
@@ -210,9 +210,9 @@ func TestRecipients(t *testing.T) {
 		"a text":     {"creation_rules:\n- age: " + a + "\n", 1, ""},
 		"several":    {"creation_rules:\n- age: \"" + a + ", " + b + "\"\n- age: [" + a + "]\n", 2, ""},
 		"key groups": {"creation_rules:\n- key_groups:\n  - age: [" + a + "]\n  - age: [" + b + "]\n", 2, ""},
-		"none":       {"creation_rules:\n- pgp: x\n", 0, "has no age recipients: say with --recipient"},
-		"cut":        {"creation_rules:\n- age: age1xyz\n", 0, `"age1xyz" is no public age key: it begins like one, but is too short or misspelt`},
-		"wrong":      {"creation_rules:\n- age: x\n", 0, `"x" is no public age key`},
+		"none":       {"creation_rules:\n- pgp: x\n", 0, "has no age recipients: name the recipients"},
+		"cut":        {"creation_rules:\n- age: age1xyz\n", 0, `"age1xyz" is not a public age key: it begins like one, but is too short or misspelt`},
+		"wrong":      {"creation_rules:\n- age: x\n", 0, `"x" is not a public age key`},
 		"no YAML":    {"[", 0, landscapes.SopsFile},
 	} {
 		t.Run(name, func(t *testing.T) {

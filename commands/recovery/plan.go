@@ -103,18 +103,18 @@ type Restorer struct {
 func (r *Restorer) checkIdentity() error {
 	m := r.Archive.Manifest
 	if m.Landscape.Name != r.Landscape {
-		return fmt.Errorf("the backup is of landscape %q, not of %q", m.Landscape.Name, r.Landscape)
+		return fmt.Errorf("the backup belongs to landscape %q, not to %q", m.Landscape.Name, r.Landscape)
 	}
 	declared, err := r.Converger.DeclaredGarden()
 	if err != nil {
 		return err
 	}
 	if declared.GetName() != m.Garden.Name {
-		return fmt.Errorf("the backup is of Garden %q, and the landscape declares %q", m.Garden.Name, declared.GetName())
+		return fmt.Errorf("the backup belongs to Garden %q, but the landscape declares %q", m.Garden.Name, declared.GetName())
 	}
 	identity, _, _ := unstructured.NestedString(declared.Object, "spec", "virtualCluster", "gardener", "clusterIdentity")
 	if identity != m.Garden.ClusterIdentity {
-		return fmt.Errorf("the backup is of a Garden with the cluster identity %q, and the landscape declares %q", m.Garden.ClusterIdentity, identity)
+		return fmt.Errorf("the backup belongs to a Garden with the cluster identity %q, but the landscape declares %q", m.Garden.ClusterIdentity, identity)
 	}
 	for _, name := range r.OnlyClusters {
 		if m.Cluster(name) == nil {
@@ -179,7 +179,7 @@ func (r *Restorer) planCluster(ctx context.Context, p *Plan, name string) error 
 		case err != nil:
 			return err
 		case lives:
-			p.Skipped = append(p.Skipped, SkippedCluster{Cluster: name, Reason: "it has its Secrets, and lives", IsRunning: true})
+			p.Skipped = append(p.Skipped, SkippedCluster{Cluster: name, Reason: "it has its Secrets, and is running", IsRunning: true})
 			return nil
 		}
 	}
@@ -214,12 +214,12 @@ func (r *Restorer) planRuntime(ctx context.Context, p *Plan, cluster *apply.Clus
 		step.Action, p.isGardenUnfinished = ActionCreate, true
 	case landscape.ExternalUID(live) != garden.UID:
 		step.Action = ActionRefuse
-		step.Reason = fmt.Sprintf("it is another one: its UID is %s, and in the backup %s", landscape.ExternalUID(live), garden.UID)
+		step.Reason = fmt.Sprintf("it is another Garden: its UID is %s, but %s in the backup", landscape.ExternalUID(live), garden.UID)
 	case live.GetAnnotations()[landscape.AnnotationRestoreUnfinished] == "":
 		step.Action = ActionUnchanged
 	case live.GetAnnotations()[landscape.AnnotationRestoreUnfinished] != r.Archive.Manifest.ID:
 		step.Action = ActionRefuse
-		step.Reason = fmt.Sprintf("backup %s is being restored to it: go on with that one", live.GetAnnotations()[landscape.AnnotationRestoreUnfinished])
+		step.Reason = fmt.Sprintf("backup %s is being restored to it: continue with that backup", live.GetAnnotations()[landscape.AnnotationRestoreUnfinished])
 	default:
 		step.Action, p.isGardenUnfinished = ActionComplete, true
 	}
@@ -249,7 +249,7 @@ func (r *Restorer) unknownSecrets(ctx context.Context, l *lister) ([]Step, error
 	for _, e := range found {
 		if !known[e.Item.path()] {
 			s := stepOf(e)
-			s.Action, s.Reason = ActionRefuse, "it was generated, and the backup does not have it: restore to a cluster without, or delete it"
+			s.Action, s.Reason = ActionRefuse, "it was generated, but the backup does not have it: restore to a cluster without it, or delete it"
 			out = append(out, s)
 		}
 	}
@@ -297,7 +297,7 @@ func (r *Restorer) planEntries(ctx context.Context, p *Plan, l *lister, lives bo
 		s := stepOf(e)
 		s.Action, s.Reason = compareEntry(e, live)
 		if s.Action == ActionCreate && e.Item.Origin == OriginGenerated && since[requestOf(e.Item.Namespace, e.object.Labels)] {
-			s.Action, s.Reason = ActionKeep, "there is another one since"
+			s.Action, s.Reason = ActionKeep, "a newer one exists"
 		}
 		p.Steps = append(p.Steps, s)
 	}
@@ -326,9 +326,9 @@ func compareEntry(e, live *Entry) (Action, string) {
 	case same:
 		return ActionUnchanged, ""
 	case e.Item.Origin == OriginReferenced:
-		return ActionKeep, "it is there with other content"
+		return ActionKeep, "it exists with other content"
 	}
-	return ActionRefuse, "it is there with other content: it was generated anew, or belongs to another landscape"
+	return ActionRefuse, "it exists with other content: it was regenerated, or belongs to another landscape"
 }
 
 func sameData(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }

@@ -28,12 +28,12 @@ func ParseRecipients(text string) ([]age.Recipient, error) {
 			found, err := age.ParseRecipients(strings.NewReader(one))
 			if err != nil {
 				if strings.HasPrefix(strings.ToUpper(one), "AGE-SECRET-KEY-") {
-					return nil, errors.New("this is a private age key: the recipient is its public one, which begins with age1")
+					return nil, errors.New("this is a private age key: give its public key, which begins with age1")
 				}
 				if strings.HasPrefix(one, "age1") {
-					return nil, fmt.Errorf("%q is no public age key: it is incomplete or has a wrong character; copy it anew", one)
+					return nil, fmt.Errorf("%q is not a public age key: it is incomplete or has a wrong character; copy it again", one)
 				}
-				return nil, fmt.Errorf("%q is no public age key; one begins with age1", one)
+				return nil, fmt.Errorf("%q is not a public age key, which begins with age1", one)
 			}
 			out = append(out, found...)
 		}
@@ -65,7 +65,7 @@ func SopsRecipients(dir string) ([]age.Recipient, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s has no age recipients: say with --recipient who can open the backup", path)
+		return nil, fmt.Errorf("%s has no age recipients: name the recipients of the backup with --recipient", path)
 	}
 	return out, nil
 }
@@ -82,10 +82,10 @@ func findSops(dir string) (path string, raw []byte, err error) {
 			return path, raw, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return "", nil, fmt.Errorf("reading for whom Secrets are encrypted: %w", err)
+			return "", nil, fmt.Errorf("reading the recipients of encrypted Secrets: %w", err)
 		}
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil || at == filepath.Dir(at) {
-			return "", nil, fmt.Errorf("the landscape has no %s, which would say for whom: say with --recipient who can open the backup", landscapes.SopsFile)
+			return "", nil, fmt.Errorf("the landscape has no %s, which would name the recipients: name those of the backup with --recipient", landscapes.SopsFile)
 		}
 		at = filepath.Dir(at)
 	}

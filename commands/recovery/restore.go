@@ -252,7 +252,7 @@ func withoutQuotedValues(err error, e *Entry) error {
 	for _, raw := range e.object.Data {
 		if len(raw) >= 8 && strings.Contains(err.Error(), string(raw)) {
 			reason := apierrors.ReasonForError(err)
-			return fmt.Errorf("restore %s: the server refuses it (%s); what it says is left out, as it quotes a value", e, reason)
+			return fmt.Errorf("restore %s: the server rejects it (%s); its message is omitted, because it quotes a value", e, reason)
 		}
 	}
 	return err

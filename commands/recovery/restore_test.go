@@ -185,8 +185,8 @@ func TestRefusedRestore(t *testing.T) {
 		change func(*Archive, *Restorer)
 		want   string
 	}{
-		"another landscape":    {func(_ *Archive, r *Restorer) { r.Landscape = "other" }, `the backup is of landscape "lost", not of "other"`},
-		"another Garden":       {func(a *Archive, _ *Restorer) { a.Manifest.Garden.Name = "other" }, `the backup is of Garden "other", and the landscape declares "lost"`},
+		"another landscape":    {func(_ *Archive, r *Restorer) { r.Landscape = "other" }, `the backup belongs to landscape "lost", not to "other"`},
+		"another Garden":       {func(a *Archive, _ *Restorer) { a.Manifest.Garden.Name = "other" }, `the backup belongs to Garden "other", but the landscape declares "lost"`},
 		"another identity":     {func(a *Archive, _ *Restorer) { a.Manifest.Garden.ClusterIdentity = "x" }, `with the cluster identity "x"`},
 		"a cluster it has not": {func(_ *Archive, r *Restorer) { r.OnlyClusters = []string{"seed"} }, `--cluster seed: there is no cluster in the backup "seed"; want one of runtime`},
 	} {

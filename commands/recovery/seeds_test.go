@@ -63,7 +63,7 @@ func TestRestoreOfSeeds(t *testing.T) {
 	p, err := before.restorer(a).Plan(ctx)
 	require.NoError(t, err)
 	assert.False(t, p.HasWrites())
-	assert.Equal(t, []SkippedCluster{{Cluster: "seed", Reason: "it has its Secrets, and lives", IsRunning: true}}, p.Skipped)
+	assert.Equal(t, []SkippedCluster{{Cluster: "seed", Reason: "it has its Secrets, and is running", IsRunning: true}}, p.Skipped)
 
 	t.Log("it is not there yet")
 	after := newSite(t, apiserver.Start(t))
@@ -110,7 +110,7 @@ func TestRestoreOfSeeds(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.Restore(ctx)
 	require.ErrorAs(t, err, new(*RefusedError))
-	require.ErrorContains(t, err, "seed: Secret shoot--a--b/ca: it is there with other content")
+	require.ErrorContains(t, err, "seed: Secret shoot--a--b/ca: it exists with other content")
 	assert.NotContains(t, err.Error(), "another one")
 }
 

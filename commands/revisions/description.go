@@ -18,7 +18,7 @@ const maxShownFiles = 3
 func Describe(dir string, l *landscapes.Landscape) string {
 	repository, err := source.Open(dir)
 	if errors.Is(err, source.ErrNoRepository) {
-		return dir + ", which is in no Git repository"
+		return dir + ", which is not in a Git repository"
 	}
 	if err != nil {
 		return fmt.Sprintf("%s (%v)", dir, err)
@@ -36,7 +36,7 @@ func Describe(dir string, l *landscapes.Landscape) string {
 	case err != nil:
 		return fmt.Sprintf("%s (%v)", dir, err)
 	case commit == "":
-		return dir + ", of which nothing is committed yet"
+		return dir + ", which has no commit yet"
 	case len(files) == 0:
 		return dir + " at " + commit[:7]
 	}

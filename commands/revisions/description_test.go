@@ -62,5 +62,5 @@ func TestDescribe(t *testing.T) {
 
 	outside := t.TempDir()
 	write(outside, "landscape.yaml", config)
-	assert.Equal(t, outside+", which is in no Git repository", state(outside))
+	assert.Equal(t, outside+", which is not in a Git repository", state(outside))
 }

@@ -86,7 +86,7 @@ func missingCatalogueVersion(l *landscapes.Landscape) []schemas.Violation {
 	return []schemas.Violation{{
 		Severity: schemas.SeverityWarning, File: at.File, Line: at.Line, Column: at.Column,
 		Kind: "Landscape", Name: l.Config.Name, Field: "spec.catalogue", Type: schemas.TypeRequired, Rule: "landscape/catalogue",
-		Message: fmt.Sprintf("names no version of the catalogue, so that the next version of this program changes the clusters without a commit; write catalogue: {version: %s}", components.Version),
+		Message: fmt.Sprintf("names no version of the catalogue, so the next version of this program changes the clusters without a commit; write catalogue: {version: %s}", components.Version),
 	}}
 }
 

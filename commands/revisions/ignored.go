@@ -25,23 +25,23 @@ func IgnoredFiles(l *landscapes.Landscape) ([]schemas.Violation, error) {
 	slices.Sort(files)
 	found, err := source.Ignored(l.Dir, slices.Compact(files))
 	if err != nil {
-		return nil, fmt.Errorf("look for files that git ignores: %w", err)
+		return nil, fmt.Errorf("find files that git ignores: %w", err)
 	}
 	var out []schemas.Violation
 	for _, file := range found {
 		out = append(out, schemas.Violation{
 			Severity: schemas.SeverityWarning, File: file, Line: 1, Column: 1, Type: schemas.TypeForbidden, Rule: ruleIgnored,
-			Message: "git ignores the file (.gitignore or .git/info/exclude), so that no clone and no operator has it; commit it by `git add --force`, mend what git ignores, or move the file out of the landscape",
+			Message: "git ignores the file (.gitignore or .git/info/exclude), so clones and operators lack it; run `git add --force`, fix the ignore rule, or move the file elsewhere",
 		})
 	}
 	empty, err := source.EmptySubmodules(l.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("look for submodules that are not checked out: %w", err)
+		return nil, fmt.Errorf("find submodules that are not checked out: %w", err)
 	}
 	for _, folder := range empty {
 		out = append(out, schemas.Violation{
 			Severity: schemas.SeverityWarning, File: folder, Line: 1, Column: 1, Type: schemas.TypeRequired, Rule: ruleIgnored,
-			Message: "the submodule is not checked out, so that what it holds is missing here: run `git submodule update --init`",
+			Message: "the submodule is not checked out, so its content is missing here: run `git submodule update --init`",
 		})
 	}
 	return out, nil

@@ -14,16 +14,16 @@ import (
 func DeclaredSecret(l *landscapes.Landscape, name string) (map[string][]byte, error) {
 	d, ok := l.Find(schema.GroupKind{Kind: "Secret"}, "garden", name)
 	if !ok {
-		return nil, fmt.Errorf("the Secret %s that it is pulled with is not in this landscape", name)
+		return nil, fmt.Errorf("the Secret %s with its pull credentials is not in this landscape", name)
 	}
 	if d.Secret == landscapes.SecretEncrypted {
-		return nil, fmt.Errorf("the Secret %s that it is pulled with is encrypted, and no key opens it", name)
+		return nil, fmt.Errorf("the Secret %s with its pull credentials is encrypted, and no key opens it", name)
 	}
 	out := map[string][]byte{}
 	for _, field := range []string{"data", "stringData"} {
 		values, _, err := unstructured.NestedStringMap(d.Object().Object, field)
 		if err != nil {
-			return nil, fmt.Errorf("the Secret %s: %s is no map of texts", name, field)
+			return nil, fmt.Errorf("the Secret %s: %s is not a map of strings", name, field)
 		}
 		for key, text := range values {
 			value := []byte(text)

@@ -17,13 +17,13 @@ import (
 // failed sync.
 func (v statusPrinter) printObject(w io.Writer) {
 	if v.status.ObjectUnknown != "" {
-		fmt.Fprintf(w, "  %s whether a Landscape of the runtime cluster is suspended or pinned is not known: %s\n", v.conditionMark(gardencorev1beta1.ConditionUnknown), oneLine(v.status.ObjectUnknown))
+		fmt.Fprintf(w, "  %s a suspension or pin of the Landscape in the runtime cluster is unknown: %s\n", v.conditionMark(gardencorev1beta1.ConditionUnknown), oneLine(v.status.ObjectUnknown))
 	}
 	o := v.status.Object
 	if o == nil {
 		return
 	}
-	applied := "nothing was applied completely yet"
+	applied := "no revision was applied completely yet"
 	if o.Revision != "" {
 		applied = printable.Line(source.ShortRevision(o.Revision)) + " is applied"
 	}
@@ -37,7 +37,7 @@ func (v statusPrinter) objectLines(o *landscape.ObjectStatus) []string {
 	var out []string
 	no, yellow := v.conditionMark(gardencorev1beta1.ConditionFalse)+" ", color.FgYellow
 	if o.Waits.Operator != nil {
-		out = append(out, no+"no operator runs, and nothing is synced: "+printable.Line(o.Waits.Operator.Text(v.status.At)), "  "+landscape.StartOperatorHint("kubectl"+v.status.RuntimeFlags))
+		out = append(out, no+"no operator runs, so nothing is synced: "+printable.Line(o.Waits.Operator.Text(v.status.At)), "  "+landscape.StartOperatorHint("kubectl"+v.status.RuntimeFlags))
 	}
 	if o.Suspension != nil {
 		out = append(out, v.colorize("SUSPENDED", yellow)+landscape.SuspensionText(o.Suspension))
@@ -50,7 +50,7 @@ func (v statusPrinter) objectLines(o *landscape.ObjectStatus) []string {
 		if f.EndTime != nil {
 			at = *f.EndTime
 		}
-		out = append(out, no+fmt.Sprintf("the last sync failed %s, of %s: %s", v.ageText(at.Time), printable.Line(source.ShortRevision(f.Revision)), wholeLine(failureText(o))))
+		out = append(out, no+fmt.Sprintf("the last sync failed %s, at revision %s: %s", v.ageText(at.Time), printable.Line(source.ShortRevision(f.Revision)), wholeLine(failureText(o))))
 	}
 	switch {
 	case o.Reason == landscapev1alpha1.ReasonWaiting && o.Suspension == nil:
@@ -61,9 +61,9 @@ func (v statusPrinter) objectLines(o *landscape.ObjectStatus) []string {
 		out = append(out, mark+"a sync waits: "+wholeLine(o.Message))
 	case o.Ready, o.Waits.Operator != nil, o.Suspension != nil, o.FailedSync != nil && o.Reason == landscapev1alpha1.ReasonApplyFailed:
 	case o.Reason == "":
-		out = append(out, no+"the operator has not looked at it yet")
+		out = append(out, no+"the operator has not reconciled it yet")
 	case o.Reason == landscapev1alpha1.ReasonSuspended:
-		out = append(out, no+"it is not suspended any more, and the operator has not gone on yet")
+		out = append(out, no+"it is no longer suspended, but the operator has not continued yet")
 	default:
 		out = append(out, no+printable.Line(o.Reason)+": "+wholeLine(o.Message))
 	}

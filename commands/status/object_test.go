@@ -79,17 +79,17 @@ func TestPrintOfTheLandscapeObject(t *testing.T) {
 		"suspended for a time": {changes{withSuspension(&landscapev1alpha1.Suspension{Reason: "etcd is\nrestored", By: "alice", Until: &later})}, head + "  SUSPENDED by alice until 2026-01-01T14:00:00Z: etcd is restored\n"},
 		"suspended, by whom?":  {changes{withReady(false, "Suspended", "suspended"), withSuspension(&landscapev1alpha1.Suspension{})}, head + "  SUSPENDED until pergola resume\n"},
 		"not any more, and nobody has seen it": {
-			changes{withReady(false, "Suspended", "suspended")}, head + "  ✗ it is not suspended any more, and the operator has not gone on yet\n",
+			changes{withReady(false, "Suspended", "suspended")}, head + "  ✗ it is no longer suspended, but the operator has not continued yet\n",
 		},
 		"pinned": {changes{withPin}, head + "  PINNED to " + commit + " by bob: the new image crashes\n"},
 		"failed": {
 			changes{withFailure, withReady(false, "ApplyFailed", "no quota"+strings.Repeat(" for it", 100)+": ask for more")},
-			head + "  ✗ the last sync failed 5m ago, of main@ffffffffff: no quota" + strings.Repeat(" for it", 100) + ": ask for more\n",
+			head + "  ✗ the last sync failed 5m ago, at revision main@ffffffffff: no quota" + strings.Repeat(" for it", 100) + ": ask for more\n",
 		},
 		"another reason": {changes{withReady(false, "SourceNotReady", "no\nsuch branch")}, head + "  ✗ SourceNotReady: no such branch\n"},
 		"never looked at": {
 			changes{withReady(false, "", ""), func(o *landscape.ObjectStatus) { o.Revision = "" }},
-			"Synced from Git by Landscape garden/local: nothing was applied completely yet\n  ✗ the operator has not looked at it yet\n",
+			"Synced from Git by Landscape garden/local: no revision was applied completely yet\n  ✗ the operator has not reconciled it yet\n",
 		},
 		"operations wait": {changes{withWaits(landscape.PendingCauses{Operations: "operation a: nobody\ndoes it"})}, head + "  … operation a: nobody does it\n"},
 		"a window is closed": {
@@ -106,7 +106,7 @@ func TestPrintOfTheLandscapeObject(t *testing.T) {
 		"all at once": {
 			changes{withSuspension(&landscapev1alpha1.Suspension{Reason: "x", By: "alice"}), withPin, withFailure, withHeld(landscape.HeldCounts{Count: 2})},
 			head + "  SUSPENDED by alice until pergola resume: x\n  PINNED to " + commit + " by bob: the new image crashes\n" +
-				"  ✗ the last sync failed 5m ago, of main@ffffffffff: no quota\n  … 2 held deletions and recreations wait for approval: pergola history garden/local\n",
+				"  ✗ the last sync failed 5m ago, at revision main@ffffffffff: no quota\n  … 2 held deletions and recreations wait for approval: pergola history garden/local\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	leases, lease := clients.CoordinationV1().Leases("garden"), "gardener-operator-leader-election"
 	s := status(server.config)
 	require.NotNil(t, s.Object)
-	assert.Contains(t, printedStatus(s), "  ✗ no operator runs, and nothing is synced: nobody ever had its lease garden/gardener-operator-leader-election\n"+
+	assert.Contains(t, printedStatus(s), "  ✗ no operator runs, so nothing is synced: its lease garden/gardener-operator-leader-election never had a holder\n"+
 		"    see kubectl --context run -n garden get pods -l app.kubernetes.io/component=operator; if it was scaled down, kubectl --context run -n garden scale")
 	assert.NotContains(t, printedStatus(s), "pergola apply", "it would be in the way of the operator")
 	at := metav1.NewMicroTime(noon.Add(-time.Second))
@@ -200,7 +200,7 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	s = status(nobody)
 	assert.Nil(t, s.Object)
 	assert.Contains(t, s.ObjectUnknown, "nobody")
-	assert.Contains(t, printedStatus(s), "  ? whether a Landscape of the runtime cluster is suspended or pinned is not known: ")
+	assert.Contains(t, printedStatus(s), "  ? a suspension or pin of the Landscape in the runtime cluster is unknown: ")
 	assert.NotEmpty(t, s.Owners)
 }
 
@@ -210,7 +210,7 @@ func TestStatusOfHeldDeletionsOnSeeds(t *testing.T) {
 	held := func(name string) []treeNode {
 		return v.ownerBranch(landscape.OwnerStatus{Kind: "Seed", Name: name}).children
 	}
-	assert.Equal(t, []treeNode{{text: "… 1 deletion or recreation is held on it for an approval: pergola history garden/local"}}, held("eu-1"))
-	assert.Equal(t, []treeNode{{text: "… 2 deletions and recreations are held on it for an approval: pergola history garden/local"}}, held("eu-2"))
+	assert.Equal(t, []treeNode{{text: "… 1 deletion or recreation is held on it until approved: pergola history garden/local"}}, held("eu-1"))
+	assert.Equal(t, []treeNode{{text: "… 2 deletions and recreations are held on it until approved: pergola history garden/local"}}, held("eu-2"))
 	assert.Empty(t, held("eu-3"))
 }

@@ -67,13 +67,13 @@ func (v statusPrinter) undeclaredBranches() []treeNode {
 	if len(v.status.Undeclared) == 0 {
 		return nil
 	}
-	out := treeNode{text: v.conditionMark(gardencorev1beta1.ConditionProgressing) + " not in Git any more"}
+	out := treeNode{text: v.conditionMark(gardencorev1beta1.ConditionProgressing) + " no longer in Git"}
 	for _, u := range v.status.Undeclared {
 		text := fmt.Sprintf("%s on %s: ", u.Object, u.Cluster)
 		if u.HoldReason != "" {
-			text += "kept: " + u.HoldReason
+			text += "held: " + u.HoldReason
 		} else {
-			text += "the next apply deletes it, if the deletion gate lets it"
+			text += "the next apply deletes it, if the deletion gate allows it"
 		}
 		out.children = append(out.children, treeNode{text: printable.Line(text)})
 	}
@@ -85,7 +85,7 @@ func (v statusPrinter) handedOverBranches() []treeNode {
 	if len(v.status.HandedOver) == 0 {
 		return nil
 	}
-	out := treeNode{text: "= handed over to controllers, and left as they set it"}
+	out := treeNode{text: "= handed over to controllers, whose values stay"}
 	for _, h := range v.status.HandedOver {
 		out.children = append(out.children, treeNode{text: oneLine(plan.HandedOverText(h))})
 	}
@@ -118,7 +118,7 @@ func (v statusPrinter) ownerBranch(o landscape.OwnerStatus) treeNode {
 		if n := object.Held.ByCluster[o.Name]; n > 1 {
 			count = fmt.Sprintf("%d deletions and recreations are", n)
 		}
-		add(fmt.Sprintf("%s %s held on it for an approval: pergola history %s%s", v.conditionMark(gardencorev1beta1.ConditionProgressing), count, printable.Line(object.Namespace+"/"+object.Name), v.status.RuntimeFlags))
+		add(fmt.Sprintf("%s %s held on it until approved: pergola history %s%s", v.conditionMark(gardencorev1beta1.ConditionProgressing), count, printable.Line(object.Namespace+"/"+object.Name), v.status.RuntimeFlags))
 	}
 	if len(o.Bundles) > 0 {
 		add("bundles: "+bundleCounts(o.Bundles), v.bundleBranches(o.Bundles)...)
@@ -247,13 +247,13 @@ func reconcileHints(s landscape.Status) []string {
 	case s.Live:
 		out = append(out, "Conditions are judged now; nothing was written.")
 	case unkept && s.Object != nil && s.Object.Waits.Operator != nil:
-		out = append(out, "Conditions of what nobody reconciles are those of the last run (--live judges now).")
+		out = append(out, "Conditions of owners that nobody reconciles are from the last run (--live judges now).")
 	case unkept && s.Invalid != "":
-		out = append(out, "Nobody reconciles what has no name here: its conditions are those of the last run.")
+		out = append(out, "Owners without a reconciler here have the conditions of the last run.")
 	case unkept && len(keepers) == 0:
-		out = append(out, "Nobody reconciles it: conditions are those of the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.")
+		out = append(out, "Nobody reconciles it: conditions are from the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.")
 	case unkept:
-		out = append(out, "Nobody reconciles the others: their conditions are those of the last run (--live judges now).")
+		out = append(out, "Nobody reconciles the others: their conditions are from the last run (--live judges now).")
 	}
 	return out
 }

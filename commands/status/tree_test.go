@@ -38,7 +38,7 @@ func exampleStatus() landscape.Status {
 	return landscape.Status{Landscape: "local", At: noon, Owners: []landscape.OwnerStatus{
 		{
 			Kind: "Garden", Name: "local", Cluster: "runtime", Ready: true, LastOperation: succeeded(time.Minute), HealthCheckedAt: timeBefore(12 * time.Second), Missing: landscape.OwnerMissing{Reconciler: true},
-			Rotations:  []string{"rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete"},
+			Rotations:  []string{"rotation of certificateAuthorities: Prepared; when all clients have switched, request rotate-ca-complete"},
 			Conditions: []gardencorev1beta1.Condition{{Type: "RuntimeComponentsHealthy", Status: "True", Message: "fine"}, {Type: "VirtualComponentsHealthy", Status: "Unknown", Message: "who\nknows"}},
 			Bundles: []owner.BundleState{
 				{Bundle: "vpa", Cluster: "runtime", Objects: 35, State: owner.StateHealthy},
@@ -57,7 +57,7 @@ func exampleStatus() landscape.Status {
 		},
 		{Kind: "-", Name: "-", Error: "seed two: no access"},
 	}, Undeclared: []landscape.UndeclaredObject{
-		{Cluster: "virtual", Object: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "e"}, HoldReason: "its file is gone"},
+		{Cluster: "virtual", Object: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "e"}, HoldReason: "its file no longer exists"},
 		{Cluster: "virtual", Object: apply.Ref{Kind: "Quota", Namespace: "a", Name: "f"}},
 	}}
 }
@@ -71,7 +71,7 @@ func printedStatus(s landscape.Status) string {
 func TestPrint(t *testing.T) {
 	assert.Equal(t, `Landscape local: not ready
 ├─ Garden local on runtime: Ready as of 12s ago, Reconcile Succeeded (100%) 60s ago
-│  ├─ … rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete
+│  ├─ … rotation of certificateAuthorities: Prepared; when all clients have switched, request rotate-ca-complete
 │  ├─ ✓ RuntimeComponentsHealthy         fine
 │  ├─ ? VirtualComponentsHealthy         who knows
 │  └─ bundles: 1 healthy; 1 applied, not healthy
@@ -86,10 +86,10 @@ func TestPrint(t *testing.T) {
 │  └─ Shoot a/d on one: unknown
 │     └─ ✗ not allowed
 ├─ ✗ seed two: no access
-└─ … not in Git any more
-   ├─ Shoot a/e on virtual: kept: its file is gone
-   └─ Quota a/f on virtual: the next apply deletes it, if the deletion gate lets it
-`+"Nobody reconciles it: conditions are those of the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.\n", printedStatus(exampleStatus()))
+└─ … no longer in Git
+   ├─ Shoot a/e on virtual: held: its file no longer exists
+   └─ Quota a/f on virtual: the next apply deletes it, if the deletion gate allows it
+`+"Nobody reconciles it: conditions are from the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.\n", printedStatus(exampleStatus()))
 }
 
 // TestStatusOfClustersThatDoNotAnswer: the state of an owner is unknown, not "never reconciled", if
@@ -124,7 +124,7 @@ func TestStatusBeforeTheFirstApply(t *testing.T) {
 	defer c.Close()
 	for _, o := range []landscape.StatusOptions{{}, {Live: true, Components: true}} {
 		s := printedStatus(c.Status(testContext(t), o))
-		assert.Contains(t, s, "Seed local on local: not ready, never reconciled\n   ├─ ✗ it is not on cluster virtual, because what Git declares was not applied there yet (run pergola apply)\n")
+		assert.Contains(t, s, "Seed local on local: not ready, never reconciled\n   ├─ ✗ it does not exist on cluster virtual, because its declaration was not applied there yet (run pergola apply)\n")
 		assert.Contains(t, s, "Garden local on runtime: not ready, never reconciled\n")
 		assert.NotContains(t, s, " : ")
 		assert.NotContains(t, s, "NoKind")
@@ -156,12 +156,12 @@ func TestPrintOfInvalidFiles(t *testing.T) {
   ✗ its files are not valid
 ├─ Shoot garden-a/b on far: not ready, never reconciled
 └─ ✗ seed far: no access to cluster far
-Nobody reconciles what has no name here: its conditions are those of the last run.
+Owners without a reconciler here have the conditions of the last run.
 `, printedStatus(s))
 }
 
 func TestPrintOfHandedOverFields(t *testing.T) {
 	field := change.HandedOver{Cluster: "virtual", Object: change.Ref{Kind: "Shoot", Namespace: "a", Name: "b"}, Path: "spec.seedName", Live: "one", Manager: "gardener-scheduler", Reason: "it is bound"}
 	s := landscape.Status{Landscape: "local", At: noon, Live: true, HandedOver: []change.HandedOver{field}}
-	assert.Equal(t, "Landscape local: not ready\n└─ = handed over to controllers, and left as they set it\n   └─ "+plan.HandedOverText(field)+"\nConditions are judged now; nothing was written.\n", printedStatus(s))
+	assert.Equal(t, "Landscape local: not ready\n└─ = handed over to controllers, whose values stay\n   └─ "+plan.HandedOverText(field)+"\nConditions are judged now; nothing was written.\n", printedStatus(s))
 }

@@ -50,7 +50,7 @@ func (c *checker) run() {
 	spec := &object.Spec
 	for i, dependency := range spec.DependsOn {
 		if dependency.Name == object.Name && object.Name != "" {
-			c.addError(fmt.Sprintf("spec.dependsOn[%d].name", i), "is the Landscape itself, which would wait for itself for ever; remove the entry")
+			c.addError(fmt.Sprintf("spec.dependsOn[%d].name", i), "is the Landscape itself, which would wait for itself forever; remove the entry")
 		}
 	}
 	if spec.Source == nil || !sourceForm.MatchString(spec.Source.URL) {
@@ -67,7 +67,7 @@ func (c *checker) run() {
 		{"spec.source.timeout", spec.Source.Timeout, time.Second},
 	} {
 		if at.is != nil && at.is.Duration < at.least {
-			c.addWarning(at.field, fmt.Sprintf("%s is less than %s, for which hardly any server is made; write a time such as 1m", at.is.Duration, at.least))
+			c.addWarning(at.field, fmt.Sprintf("%s is less than %s, which overloads most servers; write a time such as 1m", at.is.Duration, at.least))
 		}
 	}
 	c.checkSource(spec.Source)
@@ -108,13 +108,13 @@ func (c *checker) checkSource(from *landscapev1alpha1.Source) {
 		}
 	}
 	if location, err := url.Parse(from.URL); err == nil && forgePage.MatchString(location.Path) && strings.HasPrefix(from.URL, "http") {
-		c.addWarning("spec.source.url", "looks like the page of a folder on a forge, which is no repository; give the url that git clone takes, the branch in ref.branch, and the folder in path")
+		c.addWarning("spec.source.url", "looks like the page of a folder on a forge; give the URL for git clone, the branch in ref.branch, and the folder in path")
 	}
 	switch clean := strings.TrimPrefix(path.Join("/", from.Path), "/"); {
 	case path.Base(clean) == "landscape.yaml":
 		c.addError("spec.source.path", "names a file; give the folder that has "+"landscape.yaml")
 	case path.IsAbs(from.Path) || slices.Contains(strings.Split(from.Path, "/"), ".."):
-		c.addWarning("spec.source.path", fmt.Sprintf("is a folder within the repository, and is read as %q; write it so", clean))
+		c.addWarning("spec.source.path", fmt.Sprintf("is relative to the repository, and is read as %q; write that", clean))
 	}
 	if ref := from.Ref; ref != nil {
 		c.checkReference(*ref)
@@ -128,7 +128,7 @@ func (c *checker) checkReference(ref landscapev1alpha1.Reference) {
 	const field = "spec.source.ref"
 	ignored := func(name, value, other string) {
 		if value != "" {
-			c.addWarning(field+"."+name, fmt.Sprintf("has no effect beside %s, which counts alone; remove one of them", other))
+			c.addWarning(field+"."+name, fmt.Sprintf("has no effect together with %s; remove one of them", other))
 		}
 	}
 	switch {
@@ -141,7 +141,7 @@ func (c *checker) checkReference(ref landscapev1alpha1.Reference) {
 		ignored("branch", ref.Branch, "tag")
 	}
 	if isEmptyRange(ref.SemVer) {
-		c.addError(field+".semver", "no version is in the range, so that no tag is ever found; write it like \">=1.2.0 <2\"")
+		c.addError(field+".semver", "contains no version, so no tag ever matches; write a range such as \">=1.2.0 <2\"")
 	}
 	if name, isRemote := strings.CutPrefix(ref.Branch, "origin/"); isRemote {
 		c.addWarning(field+".branch", fmt.Sprintf("is how clones name branch %s of the repository; write %s", name, name))
@@ -253,7 +253,7 @@ func (c *checker) checkNotifications(spec *landscapev1alpha1.LandscapeSpec) {
 				c.addWarning(field+".provider", "has no effect on a webhook; remove it, or write type: commitStatus")
 			}
 			if isPlainHTTP(n.URL) {
-				c.addWarning(field+".url", "is plain HTTP, so that others on the way can read and change what is told; use https")
+				c.addWarning(field+".url", "is plain HTTP, so others on the way can read and change the notification; use https")
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func (e *explainer) answerDeclared(a *Answer, m objectMatch, list steps) {
 	a.WrittenAt[0].IsExact = true
 	if m.declaration.Secret == landscapes.SecretEncrypted && a.Value != nil {
 		a.Value = &Value{Hidden: true}
-		a.Notes = append(a.Notes, "the Secret is encrypted, and no key that is known here opens it")
+		a.Notes = append(a.Notes, "the Secret is encrypted, and no key here opens it")
 	}
 }
 

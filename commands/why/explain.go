@@ -64,7 +64,7 @@ func Explain(ctx context.Context, l *landscapes.Landscape, text string, opts Opt
 	for i, f := range found {
 		if i == maxAnswers {
 			last := &answers[i-1]
-			last.Notes = append(last.Notes, fmt.Sprintf("%d more objects of this name are left out: name the --cluster or the --owner", len(found)-i))
+			last.Notes = append(last.Notes, fmt.Sprintf("%d more objects of this name are omitted: give --cluster or --owner", len(found)-i))
 			break
 		}
 		answer, err := e.answer(ctx, f)
@@ -105,7 +105,7 @@ type objectMatch struct {
 func (e *explainer) answer(ctx context.Context, m objectMatch) (Answer, error) {
 	a := Answer{Subject: Subject{Landscape: e.landscape.Config.Name, Cluster: m.cluster, Object: change.RefOf(m.object)}}
 	if m.nameFit == fitExceptHash {
-		a.Notes = append(a.Notes, "the name has a hash of the content: this is the object as it is rendered now")
+		a.Notes = append(a.Notes, "the name has a hash of the content: this is the currently rendered object")
 	}
 	asked := m.path
 	m.path = gitPath(m)
@@ -115,7 +115,7 @@ func (e *explainer) answer(ctx context.Context, m objectMatch) (Answer, error) {
 	}
 	a.Subject.Field = list.String()
 	if m.path != asked {
-		a.Notes = append(a.Notes, "Git has it as "+a.Subject.Field+": the API server keeps what is in stringData in data, encoded")
+		a.Notes = append(a.Notes, "Git has it as "+a.Subject.Field+": the API server stores stringData in data, encoded")
 	}
 	if m.path != "" {
 		a.Value = redactedValue(m.object, list, value)
@@ -149,7 +149,7 @@ func (e *explainer) answerUndeclared(ctx context.Context, a Answer, m objectMatc
 	if !e.addLive(ctx, &a, m, nil, nil) {
 		return a, unknown
 	}
-	a.Notes = append(a.Notes, "Git says nothing about this field: "+unknown.Error())
+	a.Notes = append(a.Notes, "Git does not declare this field: "+unknown.Error())
 	return a, nil
 }
 

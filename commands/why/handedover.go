@@ -78,5 +78,5 @@ func handedOverText(handed []change.HandedOver) string {
 	if len(managers) > 0 {
 		text += " to " + strings.Join(managers, ", ")
 	}
-	return text + ": " + strings.Join(whys, "; ") + " (docs/reference/field-ownership.md says when Git has its way again)"
+	return text + ": " + strings.Join(whys, "; ") + " (docs/reference/field-ownership.md says when Git's value applies again)"
 }

@@ -67,7 +67,7 @@ func TestHandedOver(t *testing.T) {
 		".spec.kubernetes.kubelet": VerdictSame, ".spec.purpose": VerdictSame, "": VerdictSame,
 	})
 	a := explain(t, l, question+".spec.kubernetes.version", onLive)[0]
-	assert.Equal(t, "handed over to "+controller+": maintenance raised it (spec.maintenance.autoUpdate) (docs/reference/field-ownership.md says when Git has its way again)", a.Live.Message)
+	assert.Equal(t, "handed over to "+controller+": maintenance raised it (spec.maintenance.autoUpdate) (docs/reference/field-ownership.md says when Git's value applies again)", a.Live.Message)
 	assert.Equal(t, &Value{Value: "1.34.2"}, a.Live.Value)
 	require.Len(t, a.Live.HandedOver, 1)
 	assert.Equal(t, landscape.Virtual, a.Live.HandedOver[0].Cluster)

@@ -63,7 +63,7 @@ const (
 func (e *explainer) addInfluences(ctx context.Context, a *Answer, p *probe) error {
 	base := p.renderWith(*p.input)
 	if base.isFailed {
-		a.Notes = append(a.Notes, "what it follows from is not known: the component does not render by itself")
+		a.Notes = append(a.Notes, "its origin is unknown: the component does not render by itself")
 		return nil
 	}
 	left := e.opts.MaxRenders
@@ -71,7 +71,7 @@ func (e *explainer) addInfluences(ctx context.Context, a *Answer, p *probe) erro
 	level := rootParts(p.input)
 	for len(level) > 0 {
 		if cost := 3 * len(level); cost > left {
-			a.Notes = append(a.Notes, fmt.Sprintf("what it follows from is not complete: more than %d renders would be needed", e.opts.MaxRenders))
+			a.Notes = append(a.Notes, fmt.Sprintf("its origin is incomplete: more than %d renders would be needed", e.opts.MaxRenders))
 			break
 		} else {
 			left -= cost
@@ -99,11 +99,11 @@ func (e *explainer) addInfluences(ctx context.Context, a *Answer, p *probe) erro
 		return err
 	}
 	if len(p.list) > 0 && len(a.DerivedFrom) == 0 {
-		a.Notes = append(a.Notes, "no field that the declarations have makes a difference to it")
+		a.Notes = append(a.Notes, "no declared field affects it")
 	}
 	slices.SortStableFunc(a.DerivedFrom, func(x, y SourceField) int { return strings.Compare(x.Object+" "+x.Field, y.Object+" "+y.Field) })
 	if len(refusals) > 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("not known is whether it follows from %s: with no other value there does the component render", strings.Join(refusals[:min(5, len(refusals))], ", ")))
+		a.Notes = append(a.Notes, fmt.Sprintf("its dependency on %s is unknown: the component renders with no other value there", strings.Join(refusals[:min(5, len(refusals))], ", ")))
 	}
 	return nil
 }
@@ -297,7 +297,7 @@ func (e *explainer) addClusterVersion(ctx context.Context, a *Answer, p *probe, 
 	}
 	source := SourceField{Object: "facts of " + p.input.Owner.String(), Field: "clusters." + role + ".kubernetesVersion", Value: &Value{Value: fact.KubernetesVersion}}
 	if !recorded {
-		source.Default = "assumed, since the landscape records no other (spec.facts)"
+		source.Default = "assumed, because the landscape records none (spec.facts)"
 	} else if e.landscape.Config.Spec.Facts != "" {
 		source.Place = &Place{Kind: placeFacts, File: e.landscape.Config.Spec.Facts}
 	}

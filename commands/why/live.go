@@ -25,7 +25,7 @@ func (e *explainer) addLive(ctx context.Context, a *Answer, m objectMatch, list 
 		return false
 	}
 	if !slices.Contains(e.opts.Clusters, m.cluster) {
-		a.Live = &LiveState{Verdict: VerdictUnreachable, Message: fmt.Sprintf("there is no access to cluster %s from here: set KUBECONFIG, or give --kubeconfig PATH; --offline asks no cluster", m.cluster)}
+		a.Live = &LiveState{Verdict: VerdictUnreachable, Message: fmt.Sprintf("no access to cluster %s: set KUBECONFIG, or give --kubeconfig PATH; --offline reads no cluster", m.cluster)}
 		return false
 	}
 	object, err := e.opts.ReadObject(ctx, m.cluster, a.Subject.Object)
@@ -76,30 +76,30 @@ func (e *explainer) setVerdict(a *Answer, m objectMatch, list steps, value any, 
 		return slices.Compact(out)
 	}
 	others, ours := owners(false), len(owners(true)) > 0
-	a.Live.Verdict, a.Live.Message = VerdictSame, "as Git says"
+	a.Live.Verdict, a.Live.Message = VerdictSame, "as in Git"
 	switch {
 	case list == nil:
-		a.Live.Verdict, a.Live.Message = VerdictUndeclared, "Git says nothing about it: "+ownersText(others, "the API server fills it in")
+		a.Live.Verdict, a.Live.Message = VerdictUndeclared, "Git does not declare it: "+ownersText(others, "the API server sets it")
 	case m.declaration != nil && m.declaration.Secret == landscapes.SecretEncrypted && isSecret(m.object) && (list[0].key == fieldData || list[0].key == fieldStringData):
-		a.Live.Verdict, a.Live.Message = VerdictUnknown, "what Git says is encrypted, and no key that is known here opens it"
+		a.Live.Verdict, a.Live.Message = VerdictUnknown, "Git's value is encrypted, and no key here opens it"
 	case isSymbolic(value):
-		a.Live.Verdict, a.Live.Message = VerdictUnknown, "what Git says depends on facts that only the cluster knows"
+		a.Live.Verdict, a.Live.Message = VerdictUnknown, "Git's value depends on facts that only the cluster knows"
 	case e.isEqual(m.object, list, value, has):
 		if !ours && len(others) > 0 {
-			a.Live.Message = "as Git says, though we do not own it: " + ownersText(others, "")
+			a.Live.Message = "as in Git, but not owned by Pergola: " + ownersText(others, "")
 		}
 	case live.GetAnnotations()["resources.gardener.cloud/ignore"] == "true":
 		a.Live.Verdict, a.Live.Message = VerdictOthers, "the object is ignored (annotation resources.gardener.cloud/ignore)"
 	case e.isExplainedByHandover(m, list, has, a.Live.HandedOver):
 		a.Live.Verdict, a.Live.Message = VerdictHandedOver, handedOverText(a.Live.HandedOver)
 	case len(others) > 0 && !ours:
-		a.Live.Verdict, a.Live.Message = VerdictOthers, "another value than Git's is kept: "+ownersText(others, "")
+		a.Live.Verdict, a.Live.Message = VerdictOthers, "differs from Git, and stays: "+ownersText(others, "")
 		if e.landscape.Config.Spec.ForceConflicts {
-			a.Live.Message += "; spec.forceConflicts takes it back with the next apply"
+			a.Live.Message += "; the next apply overwrites it (spec.forceConflicts)"
 		}
 	default:
 		a.Live.Verdict = VerdictDiffers
-		a.Live.Message = "another value than Git's, though we own it: drift, or this state is not applied yet (pergola diff --live, pergola apply)"
+		a.Live.Message = "differs from Git, although Pergola owns it: drift, or this revision is not applied yet (pergola diff --live, pergola apply)"
 	}
 }
 

@@ -75,7 +75,7 @@ func TestCompareWithCluster(t *testing.T) {
 	assert.Equal(t, "pergola", a.Live.Managers[0].Name)
 	assert.True(t, a.Live.Managers[0].IsOurs)
 	assert.NotNil(t, a.Live.Managers[0].Time)
-	assert.Contains(t, answersText(t, []Answer{a}), "live     2: as Git says\n  owners   pergola (Apply, ")
+	assert.Contains(t, answersText(t, []Answer{a}), "live     2: as in Git\n  owners   pergola (Apply, ")
 
 	a = explain(t, l, question+".spec.template.spec", onLive)[0]
 	assert.Equal(t, VerdictSame, a.Live.Verdict, "what the API server fills in is no difference")
@@ -98,7 +98,7 @@ func TestCompareWithCluster(t *testing.T) {
 	a = explain(t, l, question+".spec.progressDeadlineSeconds", onLive)[0]
 	assert.Equal(t, VerdictUndeclared, a.Live.Verdict)
 	assert.Equal(t, &Value{Value: int64(600)}, a.Live.Value)
-	assert.Contains(t, a.Notes[0], "Git says nothing about this field")
+	assert.Contains(t, a.Notes[0], "Git does not declare this field")
 	_, err = Explain(t.Context(), l, question+".spec.progressDeadline", Options{Catalogue: components.FS})
 	assert.Error(t, err)
 }
@@ -115,7 +115,7 @@ func TestNoAccess(t *testing.T) {
 	assert.Equal(t, VerdictUnreachable, a.Live.Verdict)
 	assert.NotContains(t, a.Live.Message, "hunter2")
 	a = explain(t, l, "Shoot garden-local/local.spec.kubernetes.version", fails)[0]
-	assert.Equal(t, "there is no access to cluster virtual from here: set KUBECONFIG, or give --kubeconfig PATH; --offline asks no cluster", a.Live.Message)
+	assert.Equal(t, "no access to cluster virtual: set KUBECONFIG, or give --kubeconfig PATH; --offline reads no cluster", a.Live.Message)
 }
 
 func TestOwnership(t *testing.T) {

@@ -160,7 +160,7 @@ func (p printer) printLive(l LiveState) {
 			text += ", Pergola"
 		}
 		if m.IsPart {
-			text += ", of something in it"
+			text += ", of a field in it"
 		}
 		p.printLine(heading, text)
 		heading = ""

@@ -31,7 +31,7 @@ func parseQuestion(text string) (question, error) {
 		kind, rest, ok = strings.Cut(text, "/")
 	}
 	if !ok || kind == "" || rest == "" {
-		return question{}, fmt.Errorf(`%q names no object: give its kind and name, and the field if you like, such as "Deployment garden/kube-apiserver.spec.replicas"`, text)
+		return question{}, fmt.Errorf(`%q names no object: give kind, name and optionally a field, such as "Deployment garden/kube-apiserver.spec.replicas"`, text)
 	}
 	q := question{text: text, nameAndPath: rest}
 	q.kind, q.group, _ = strings.Cut(strings.ToLower(kind), ".")

@@ -29,7 +29,7 @@ func (e *explainer) answerRendered(ctx context.Context, a *Answer, m objectMatch
 	e.addFacts(a, m, list)
 	e.addEnabledSetting(a, m)
 	if err := e.addInfluences(ctx, a, probe); err != nil {
-		return fmt.Errorf("find what %s of %s follows from: %w", fieldOrObject(list), a.Subject.Object, err)
+		return fmt.Errorf("find the origin of %s of %s: %w", fieldOrObject(list), a.Subject.Object, err)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (e *explainer) addFacts(a *Answer, m objectMatch, list steps) {
 	text := fmt.Sprint(value)
 	for _, unresolved := range m.bundle.Unresolved {
 		if name, isSecret := strings.CutPrefix(unresolved, "secret "); isSecret && strings.Contains(text, name+"-") && strings.Contains(text, strict.SymbolicMark) {
-			a.DerivedFrom = append(a.DerivedFrom, SourceField{Object: "facts of " + m.input.Owner.String(), Field: unresolved, Default: "known in the cluster only: it stands as …" + strict.SymbolicMark + " here"})
+			a.DerivedFrom = append(a.DerivedFrom, SourceField{Object: "facts of " + m.input.Owner.String(), Field: unresolved, Default: "known only in the cluster: shown as …" + strict.SymbolicMark + " here"})
 		}
 	}
 }

@@ -58,12 +58,12 @@ func restConfigOf(secret *corev1.Secret, outside string) (*rest.Config, error) {
 	}
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil || server.Host == "" {
-		return nil, errors.New("the kubeconfig in its Secret has no address that can be read")
+		return nil, errors.New("the kubeconfig in its Secret has no valid address")
 	}
 	server.User = nil // errors would contain it
 	if outside != "" && isClusterInternalHost(server.Hostname()) {
 		if server, err = url.Parse(outside); err != nil || server.Host == "" {
-			return nil, fmt.Errorf("%q is no address", outside)
+			return nil, fmt.Errorf("%q is not an address", outside)
 		}
 	}
 	config.Host = server.String()

@@ -81,7 +81,7 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s has no access yet: Secret %s is made with %s", e.Target, e.Secret, e.SecretCreator)
+	return fmt.Sprintf("access to %s does not exist yet: Secret %s is created with %s", e.Target, e.Secret, e.SecretCreator)
 }
 
 // IsMissing reports whether a request failed because the access does not exist yet.

@@ -35,7 +35,7 @@ const (
 )
 
 // ErrNotRenewable means that only the creator of the access can renew it.
-var ErrNotRenewable = errors.New("it is renewed only where it is the token of a ServiceAccount; whoever made this one has to renew it")
+var ErrNotRenewable = errors.New("only the token of a ServiceAccount is renewed automatically; renew this one by hand")
 
 // TokenRenewer is access to another cluster that a process renews itself: a kubeconfig with the
 // token of a ServiceAccount, in a Secret.
@@ -74,11 +74,11 @@ func (o TokenRenewer) Renew(ctx context.Context) error {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: current.lifetimeSeconds()}}
 	made, err := client.CoreV1().ServiceAccounts(current.account.Namespace).CreateToken(ctx, current.account.Name, request, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("ask for a token of ServiceAccount %s: %w", current.account, err)
+		return fmt.Errorf("requesting a token of ServiceAccount %s: %w", current.account, err)
 	}
 	authorities, err := client.CoreV1().ConfigMaps(current.account.Namespace).Get(ctx, rootCAConfigMap, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("read the authorities of %s, ConfigMap %s/%s: %w", o.source().Target, current.account.Namespace, rootCAConfigMap, err)
+		return fmt.Errorf("reading the CAs of %s, ConfigMap %s/%s: %w", o.source().Target, current.account.Namespace, rootCAConfigMap, err)
 	}
 	// A server that does not match its own CAs, for example behind a public certificate, keeps the
 	// CAs that the kubeconfig has.
@@ -137,7 +137,7 @@ func (o TokenRenewer) checkKubeconfig(ctx context.Context, raw []byte, account t
 		return err
 	}
 	if want := serviceAccountUser(account); review.Status.UserInfo.Username != want {
-		return fmt.Errorf("%s is %q with it, and not %q", s.Target, review.Status.UserInfo.Username, want)
+		return fmt.Errorf("%s identifies it as %q, not as %q", s.Target, review.Status.UserInfo.Username, want)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (o TokenRenewer) writeSecret(ctx context.Context, from *corev1.Secret, raw 
 		return fmt.Errorf("preparing the patch: %T", err) // may quote the content
 	}
 	if _, err := o.Secrets.CoreV1().Secrets(from.Namespace).Patch(ctx, from.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: o.FieldManager}); err != nil {
-		return fmt.Errorf("write the new access into Secret %s/%s: %w", from.Namespace, from.Name, err)
+		return fmt.Errorf("writing the new access to Secret %s/%s: %w", from.Namespace, from.Name, err)
 	}
 	t := transportOf(o.Connection)
 	if err := t.acquireLock(ctx); err != nil {

@@ -67,6 +67,6 @@ func TestRenewalTime(t *testing.T) {
 		})
 	}
 	_, err := TokenRenewer{Connection: LazyConfig(RegisteredSeedSource(types.NamespacedName{Namespace: "garden", Name: "none"}, nil, nil)), Secrets: fake.NewClientset()}.RenewalTime(t.Context())
-	assert.EqualError(t, err, "the virtual garden has no access yet: Secret garden/none is made with the registration of the seed")
+	assert.EqualError(t, err, "access to the virtual garden does not exist yet: Secret garden/none is created with the registration of the seed")
 	assert.True(t, IsMissing(err))
 }

@@ -206,7 +206,7 @@ func (t *lazyTransport) releaseLock() { <-t.lock }
 func newConnection(config *rest.Config, version string) (*apiConnection, error) {
 	server, err := url.Parse(config.Host)
 	if err != nil {
-		return nil, errors.New("the kubeconfig in its Secret has no address that can be read")
+		return nil, errors.New("the kubeconfig in its Secret has no valid address")
 	}
 	sends, err := rest.TransportFor(config)
 	if err != nil {

@@ -157,7 +157,7 @@ func TestSecretAppearsLater(t *testing.T) {
 	_, _, err := l.send(http.MethodGet, "")
 	require.Error(t, err)
 	assert.True(t, IsMissing(err))
-	assert.ErrorContains(t, err, "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
+	assert.ErrorContains(t, err, "access to the virtual garden does not exist yet: Secret garden/gardener-internal is created with the Garden")
 	assert.False(t, HasCredentials(t.Context(), l.config))
 	assert.Equal(t, 1, p.readCount(), "it is not read for each request")
 

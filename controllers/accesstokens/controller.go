@@ -73,13 +73,13 @@ func isPodReady(pod corev1.Pod) bool {
 
 // errControllerOutdated ends the controller when a resource manager takes over, or when the CAs of
 // the API server change, which Secrets may request.
-var errControllerOutdated = errors.New("it is to be done in another way")
+var errControllerOutdated = errors.New("a resource manager took over, or the CAs of the API server changed")
 
 // runController runs the controller until ctx ends, or errControllerOutdated ends it.
 func (k *Requester) runController(ctx context.Context, w *controlPlaneWorker) error {
 	bundle, err := access.CABundle(ctx, w.Target)
 	if err != nil {
-		return fmt.Errorf("reading the authorities of the API server: %w", err)
+		return fmt.Errorf("reading the CAs of the API server: %w", err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -92,7 +92,7 @@ func (k *Requester) runController(ctx context.Context, w *controlPlaneWorker) er
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
-		return fmt.Errorf("preparing the requests for tokens: %w", err)
+		return fmt.Errorf("preparing the token requests: %w", err)
 	}
 	err = tokenrequestor.Add(mgr, tokenrequestor.Options{
 		Source: w.Local, Target: w.Target, Namespaces: []string{w.Namespace}, Audiences: []string{tokenrequestor.AudienceGardener}, CABundle: bundle, Clock: k.clock(),

@@ -141,7 +141,7 @@ func (k *Requester) runWorker(ctx context.Context, w *controlPlaneWorker) {
 		default:
 			pause = minRetryPause
 			if err := k.runController(ctx, w); err != nil && ctx.Err() == nil {
-				k.log().Warn("requesting tokens has ended, and begins again", "namespace", w.Namespace, "error", err)
+				k.log().Warn("the token requests stopped; restarting them", "namespace", w.Namespace, "error", err)
 			}
 		}
 		if !k.waitForWake(ctx, w, pause) {

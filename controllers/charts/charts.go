@@ -95,7 +95,7 @@ func CredentialsOf(n gardencorev1.OCIRepository, read func(string) (map[string][
 			return out, err
 		}
 		if out.CA = data[keyCABundle]; len(out.CA) == 0 {
-			return out, fmt.Errorf("the Secret %s has no key %s", n.CABundleSecretRef.Name, keyCABundle)
+			return out, fmt.Errorf("Secret %s has no key %s", n.CABundleSecretRef.Name, keyCABundle)
 		}
 	}
 	return out, nil
@@ -204,7 +204,7 @@ func filesOf(archive fs.FS) (map[string][]byte, error) {
 			return err
 		}
 		if !entry.Type().IsRegular() {
-			return fmt.Errorf("%s is a link: the files of a chart are plain", path.Base(name))
+			return fmt.Errorf("%s is a link, but a chart may have only plain files", path.Base(name))
 		}
 		_, inside, ok := strings.Cut(name, "/")
 		if !ok {

@@ -57,7 +57,7 @@ func TestPull(t *testing.T) {
 	}
 	wrong := pull(p, ":v1", "wrong")
 	assert.Contains(t, wrong.Problem, "chart "+r.Host()+"/charts/watcher:v1 cannot be pulled")
-	assert.Contains(t, wrong.Problem, "does not take the credentials")
+	assert.Contains(t, wrong.Problem, "rejects the credentials")
 	assert.NotContains(t, wrong.Problem, "wrong\"")
 	assert.Equal(t, first, pull(p, ":v1", chartregistry.Password).Digest)
 	assert.Equal(t, first, pull(p, "@"+first, chartregistry.Password).Digest)
@@ -107,7 +107,7 @@ func TestMissingSecrets(t *testing.T) {
 		return map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)}, nil
 	})
 	for _, c := range all {
-		assert.Contains(t, c.Problem, "the Secret authority has no key bundle.crt")
+		assert.Contains(t, c.Problem, "Secret authority has no key bundle.crt")
 	}
 	require.Len(t, all, 1)
 	assert.Zero(t, r.RequestCount.Load())

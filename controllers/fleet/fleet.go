@@ -116,8 +116,8 @@ func New[O Owner](options Options[O]) *Fleet[O] {
 
 // Causes of the end of a run.
 var (
-	errSuperseded     = errors.New("a newer state is to be converged")
-	errNoLongerMember = errors.New("it is no member any more")
+	errSuperseded     = errors.New("a newer state replaces it")
+	errNoLongerMember = errors.New("it is no longer a member")
 )
 
 // Set defines the members. It starts a run for each member with a new digest, and cancels its

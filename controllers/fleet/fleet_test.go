@@ -406,7 +406,7 @@ func TestConverge(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(no)
 	h.poolSlots("") <- struct{}{}
-	require.EqualError(t, errors.Join(h.Converge(ctx, members)...), "one: its turn did not come: no")
+	require.EqualError(t, errors.Join(h.Converge(ctx, members)...), "one: no slot became free: no")
 }
 
 // TestIdleMembers checks that a member without a run is repaired and judged, and can be dropped.

@@ -47,7 +47,7 @@ type DependencyError struct {
 }
 
 func (e *DependencyError) Error() string {
-	return fmt.Sprintf("it comes after %s, which is not converged", e.Dependency)
+	return fmt.Sprintf("it depends on %s, which is not reconciled", e.Dependency)
 }
 
 // Converge runs members once, in parallel, and returns their errors in order. It skips a member
@@ -94,7 +94,7 @@ func (f *Fleet[O]) waitForTurn(ctx context.Context, m Member[O], runs map[string
 		}
 	}
 	if end, err = f.acquireSlot(ctx, m.Pool); err != nil {
-		return nil, fmt.Errorf("%s: its turn did not come: %w", m.ID, err)
+		return nil, fmt.Errorf("%s: no slot became free: %w", m.ID, err)
 	}
 	return end, nil
 }

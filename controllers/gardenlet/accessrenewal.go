@@ -100,7 +100,7 @@ func (g *Gardenlet) runAccessRenewal(ctx context.Context) {
 			wait = max(wait, minRenewalInterval)
 		default:
 			about := g.objects.get(kindSeed, "", g.options.Seed)
-			if message := fmt.Sprintf("its access to the virtual garden is not renewed, which is tried again: %v", err); about != nil {
+			if message := fmt.Sprintf("its access to the virtual garden cannot be renewed; retrying: %v", err); about != nil {
 				g.warnOnce(about, reasonAccessNotRenewed, message)
 			} else {
 				g.options.Log.Warn(message)

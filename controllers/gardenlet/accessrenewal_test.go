@@ -176,7 +176,7 @@ func TestFailedAccessRenewalIsReported(t *testing.T) {
 		p.eventually("the seed is converged", func() bool { return p.lastOperation("Seed", "", p.name, "state") == "Succeeded" })
 		assert.Empty(t, p.eventMessages(reasonAccessNotRenewed, p.name), "nobody asked")
 		r.setOperation("renew-kubeconfig")
-		p.eventually("it is told", p.hasEvent(reasonAccessNotRenewed, p.name, "only where it is the token of a ServiceAccount", r.secret.String()))
+		p.eventually("it is told", p.hasEvent(reasonAccessNotRenewed, p.name, "only the token of a ServiceAccount is renewed", r.secret.String()))
 		assert.True(t, r.hasOperation())
 	})
 	t.Run("a file", func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestFailedAccessRenewalIsReported(t *testing.T) {
 		p.publish("main@1")
 		p.runGardenlet()
 		r.setOperation("renew-kubeconfig")
-		p.eventually("it is told", p.hasEvent(reasonOperationIgnored, p.name, "given by a file"))
+		p.eventually("it is told", p.hasEvent(reasonOperationIgnored, p.name, "comes from a file"))
 		assert.True(t, r.hasOperation())
 	})
 }

@@ -100,7 +100,7 @@ func (g *Gardenlet) expireApproval(ctx context.Context, s *settings, key string,
 	given, err := g.seedRecords.approvalUses.RecordUse(ctx, key, nil, counts)
 	if err != nil {
 		shown, _ := counts()
-		g.options.Log.Info("the approval of what is not held any more could not be used up yet", "approval", shown, "error", err)
+		g.options.Log.Info("cannot record a lapsed approval yet", "approval", shown, "error", err)
 	}
 	if err == nil && given != "" {
 		g.warn(about, reasonApprovalLapsed, lapsedApprovalText(given, s.landscape+" "+g.options.Seed, g.approvals(s), held))
@@ -110,7 +110,7 @@ func (g *Gardenlet) expireApproval(ctx context.Context, s *settings, key string,
 // lapsedApprovalText says that an approval has no effect, and lists the approve commands of the
 // objects that are held now. The user may only know about an earlier hold.
 func lapsedApprovalText(id, approve string, approvals permit.Approvals, held []permit.HeldObjects) string {
-	text := fmt.Sprintf("nothing passes by approval %s: what it was given for is not held any more, and it does not count for what is held later; ", id)
+	text := fmt.Sprintf("approval %s lapsed without effect: its deletions are no longer held, and it does not count later; ", id)
 	var now []string
 	n := 0
 	for _, h := range held {
@@ -151,7 +151,7 @@ func (g *Gardenlet) publishUsedApprovals(ctx context.Context) {
 		return
 	}
 	if _, err := g.connections.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil && ctx.Err() == nil {
-		g.options.Log.Info("used approvals could not be noted yet", "error", g.connections.garden.Explain(apply.RefOf(seed), "note used approvals", err))
+		g.options.Log.Info("cannot record used approvals yet", "error", g.connections.garden.Explain(apply.RefOf(seed), "record used approvals", err))
 	}
 }
 
@@ -170,7 +170,7 @@ func (g *Gardenlet) reportHeldDeletions(from renderSources, s *settings, held []
 				reasons = append(reasons, text)
 			}
 		}
-		g.warn(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once: pergola approve %s %s/%s",
+		g.warn(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to approve it once: pergola approve %s %s/%s",
 			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), s.landscape, g.options.Seed, approvals.NextID(h.Approval)))
 	}
 }

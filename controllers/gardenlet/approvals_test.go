@@ -121,17 +121,17 @@ func TestApprovalAfterHoldEnded(t *testing.T) {
 	p.publishAndWait(zeroDeletionsGate+disableComponentB, "main@2", 1)
 	p.publishAndWait(zeroDeletionsGate, "main@3", 0, id)
 	p.eventually("it is used up", func() bool { return p.usedApprovals() == id })
-	p.eventually("that is told", p.hasEvent(reasonApprovalLapsed, p.name, "nothing passes by approval "+id+":", "nothing is held now"))
+	p.eventually("that is told", p.hasEvent(reasonApprovalLapsed, p.name, "approval "+id+" lapsed", "nothing is held now"))
 	p.publishAndWait(zeroDeletionsGate+disableComponentB, "main@4", 1, id)
 	assert.NotNil(t, p.seedConfigMap("garden", b))
 	assert.Equal(t, id+"-2", p.readReport().Held[0].Approval)
 	p.publishAndWait(zeroDeletionsGate, "main@5", 0, id)
 	p.publishAndWait(zeroDeletionsGate, "main@5", 0, id, id+"-2")
 	p.eventually("one that comes late, too", func() bool { return p.usedApprovals() == id+","+id+"-2" })
-	p.eventually("with the id that was given", p.hasEvent(reasonApprovalLapsed, p.name, "nothing passes by approval "+id+"-2:"))
+	p.eventually("with the id that was given", p.hasEvent(reasonApprovalLapsed, p.name, "approval "+id+"-2 lapsed"))
 	p.publishAndWait(zeroDeletionsGate, "main@6", 0, id+"-4")
 	p.eventually("one with a number that nobody was shown, too", func() bool { return p.usedApprovals() == id+"-4" })
-	p.eventually("that is told", p.hasEvent(reasonApprovalLapsed, p.name, "nothing passes by approval "+id+"-4:"))
+	p.eventually("that is told", p.hasEvent(reasonApprovalLapsed, p.name, "approval "+id+"-4 lapsed"))
 	require.NoError(t, g.stop())
 }
 
@@ -148,7 +148,7 @@ func TestALateApprovalAfterARestart(t *testing.T) {
 	g = p.runGardenlet()
 	p.publishAndWait(zeroDeletionsGate, "main@4", 0, id)
 	p.eventually("it is used up", func() bool { return p.usedApprovals() == id })
-	p.eventually("that is told", p.hasEvent(reasonApprovalLapsed, p.name, "nothing passes by approval "+id+":"))
+	p.eventually("that is told", p.hasEvent(reasonApprovalLapsed, p.name, "approval "+id+" lapsed"))
 	p.publishAndWait(zeroDeletionsGate+disableComponentB, "main@5", 1, id)
 	assert.NotNil(t, p.seedConfigMap("garden", b))
 	assert.Equal(t, id+"-2", p.readReport().Held[0].Approval)
@@ -171,7 +171,7 @@ func TestLapsedApprovalText(t *testing.T) {
 		held.Objects = append(held.Objects, apply.HeldObject{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: name}, ApprovalID: "id-" + name})
 	}
 	text := lapsedApprovalText("0123456789ab", "demo here", permit.Approvals{Used: []string{"id-b"}}, []permit.HeldObjects{held})
-	assert.Contains(t, text, "nothing passes by approval 0123456789ab: ")
+	assert.Contains(t, text, "approval 0123456789ab lapsed")
 	assert.Contains(t, text, "held now: ConfigMap n/a (pergola approve demo here/id-a), ConfigMap n/b (pergola approve demo here/id-b-2), ")
 	assert.True(t, strings.HasSuffix(text, "ConfigMap n/e (pergola approve demo here/id-e), and 1 more"), text)
 }

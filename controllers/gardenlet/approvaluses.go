@@ -30,7 +30,7 @@ func seedConfigMapRef(name string) apply.Ref {
 func (g *Gardenlet) readRecords(ctx context.Context) {
 	for name, err := range map[string]error{recordsConfigMap: g.seedRecords.records.Read(ctx), approvalUsesConfigMap: g.seedRecords.approvalUses.Read(ctx)} {
 		if err != nil {
-			g.options.Log.Info("notes about approvals and reviews could not be read yet", "ConfigMap", name, "error", err)
+			g.options.Log.Info("cannot read the records of approvals and reviews yet", "ConfigMap", name, "error", err)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func (g *Gardenlet) useApproval(ctx context.Context, at *ownerWorker, s *setting
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if err != nil {
-		at.approvalUsage.useError = fmt.Errorf("approval %s: nothing passes by it, since it cannot be noted that it is used: %w", id, err)
+		at.approvalUsage.useError = fmt.Errorf("approval %s has no effect, because its use cannot be recorded: %w", id, err)
 		return false
 	}
 	if ok {
@@ -92,6 +92,6 @@ func (g *Gardenlet) forgetWithdrawnApprovals(ctx context.Context) {
 		return s == nil || slices.Contains(s.approvalIDs, id)
 	}
 	if err := g.seedRecords.approvalUses.DropWithdrawn(ctx, given); err != nil {
-		g.options.Log.Info("approvals that are not given any more could not be forgotten yet", "error", err)
+		g.options.Log.Info("cannot drop withdrawn approvals yet", "error", err)
 	}
 }

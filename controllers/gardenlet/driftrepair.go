@@ -31,7 +31,7 @@ func (s *ownerWorker) Repair(ctx context.Context, e apply.DriftEvent) (found, ok
 	}
 	if slices.Contains(done.Unrepaired, e.Ref) {
 		g.services.metrics.countRepair("left")
-		g.reportDrift(o.CachedObject(), e, "is not repaired: it is declared otherwise than it was applied last, and that is not applied yet: a reconciliation does both")
+		g.reportDrift(o.CachedObject(), e, "is not repaired: its declaration changed since the last apply; the next reconciliation applies the change and repairs the object")
 		return true, true
 	}
 	if why := g.heldRepairReason(done.Held, e); why != "" {
@@ -53,7 +53,7 @@ func (g *Gardenlet) heldRepairReason(held []permit.HeldObjects, e apply.DriftEve
 	for _, h := range held {
 		for _, o := range h.Objects {
 			if h.Cluster == e.Cluster && o.Ref == e.Ref {
-				return fmt.Sprintf("held: %s; to let it pass once: pergola approve %s %s/%s", o.Reason, s.landscape, g.options.Seed, g.approvals(s).NextID(o.ApprovalID))
+				return fmt.Sprintf("held: %s; to approve it once: pergola approve %s %s/%s", o.Reason, s.landscape, g.options.Seed, g.approvals(s).NextID(o.ApprovalID))
 			}
 		}
 	}

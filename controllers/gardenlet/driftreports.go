@@ -35,7 +35,7 @@ func (u *driftReports) newMessage(of types.UID, e apply.DriftEvent, message stri
 	}
 	one := driftedObject{e.Cluster, e.Set, e.Ref}
 	if _, there := told[one]; !there && len(told) >= maxDriftReports {
-		one, message = driftedObject{}, fmt.Sprintf("more than %d objects are not repaired; the others are told once there are fewer", maxDriftReports)
+		one, message = driftedObject{}, fmt.Sprintf("more than %d objects are not repaired; the others are reported once there are fewer", maxDriftReports)
 	}
 	if told[one] == message {
 		return ""

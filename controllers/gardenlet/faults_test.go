@@ -93,7 +93,7 @@ func TestSecondGardenletWaits(t *testing.T) {
 	first := p.runGardenlet()
 	p.eventually("the first works", func() bool { return p.lastOperation("Seed", "", p.name, "state") == "Succeeded" })
 	second := p.runGardenlet()
-	p.eventually("the second waits", func() bool { return strings.Contains(p.logs.String(), "another gardenlet looks after the seed") })
+	p.eventually("the second waits", func() bool { return strings.Contains(p.logs.String(), "which another gardenlet holds") })
 	for _, q := range second.Ready() {
 		assert.NoError(t, q.Run(), "it is there to take over")
 	}
@@ -119,7 +119,7 @@ func TestVirtualGardenUnreachable(t *testing.T) {
 		err := g.checkHeartbeat()
 		return err != nil && strings.Contains(err.Error(), "since ")
 	})
-	assert.Contains(t, p.logs.String(), "it is kept with what is known")
+	assert.Contains(t, p.logs.String(), "maintains the seed with the last known objects")
 	require.NoError(t, p.configMaps(p.controlPlane("one")).Delete(p.ctx, "c", metav1.DeleteOptions{}))
 	p.eventually("drift is repaired", func() bool { return p.seedConfigMap(p.controlPlane("one"), "c") != nil })
 	p.createShoot("two")

@@ -40,7 +40,7 @@ func (g *Gardenlet) setPolicyNetworks(seed *unstructured.Unstructured) {
 	case seed != nil:
 		networks, err := namespacepolicies.NetworksOfSeed(seed)
 		if err != nil {
-			g.options.Log.Error("network policies of namespaces stay as they are", "error", err)
+			g.options.Log.Error("network policies of namespaces stay unchanged", "error", err)
 			return
 		}
 		g.services.policies.SetNetworks(networks)
@@ -58,7 +58,7 @@ func (g *Gardenlet) waitForGardenDetection(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		g.options.Log.Warn("nothing is converged before it is known whether a Garden is in the seed", "error", err)
+		g.options.Log.Warn("nothing is reconciled until the gardenlet knows whether the seed hosts a Garden", "error", err)
 		timer := g.options.Clock.NewTimer(g.options.Pace.RetryInterval)
 		select {
 		case <-timer.C():

@@ -267,7 +267,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(logr.NewContext(ctx, logr.FromSlogHandler(g.options.Log.Handler())))
 	defer stop(nil)
 	lease, err := landscape.AcquireGardenletLease(ctx, g.connections.leases, g.options.Holder, g.options.Clock, func(err error) { stop(err) }, func(held *landscape.LeaseHeldError) {
-		g.options.Log.Info("another gardenlet looks after the seed, waiting for its lease", "holder", held.Holder)
+		g.options.Log.Info("waiting for the lease of the seed, which another gardenlet holds", "holder", held.Holder)
 		g.mu.Lock()
 		g.heartbeatState.leaseHolder = held.Holder
 		g.mu.Unlock()
@@ -276,13 +276,13 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return fmt.Errorf("the lease of the seed: %w", err)
+		return fmt.Errorf("acquiring the lease of the seed: %w", err)
 	}
 	defer lease.Release()
 	g.mu.Lock()
 	g.heartbeatState.lease = lease
 	g.mu.Unlock()
-	g.options.Log.Info("looking after the seed", "seed", g.options.Seed, "catalogue", g.options.CatalogueVersion)
+	g.options.Log.Info("reconciling the seed", "seed", g.options.Seed, "catalogue", g.options.CatalogueVersion)
 	endEvents, err := g.recordEvents()
 	if err != nil {
 		return err

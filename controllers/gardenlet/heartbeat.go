@@ -65,7 +65,7 @@ func (h *heartbeat) send(ctx context.Context) {
 		return
 	}
 	if err := h.renew(ctx, seed); err != nil {
-		h.g.recordHeartbeatError(fmt.Errorf("the virtual garden cannot be told that seed %s is looked after: %w", h.g.options.Seed,
+		h.g.recordHeartbeatError(fmt.Errorf("cannot send the heartbeat of seed %s to the virtual garden: %w", h.g.options.Seed,
 			h.g.connections.garden.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: gardencorev1beta1.GardenerSystemSeedLeaseNamespace, Name: h.g.options.Seed}, "renew", err)))
 		return
 	}
@@ -74,10 +74,10 @@ func (h *heartbeat) send(ctx context.Context) {
 	h.g.lapseUnheldApprovals(ctx, seed)
 	h.g.publishUsedApprovals(ctx)
 	if err := h.g.writeReport(ctx, nil); err != nil && ctx.Err() == nil {
-		h.g.options.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
+		h.g.options.Log.Info("cannot write the report of the seed yet", "error", err)
 	}
 	if err := h.g.writeConditions(ctx, seed); err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
-		h.g.options.Log.Info("conditions of the Seed could not be written", "error", h.g.connections.garden.Explain(apply.RefOf(seed), "write the conditions", err))
+		h.g.options.Log.Info("cannot write the conditions of the Seed", "error", h.g.connections.garden.Explain(apply.RefOf(seed), "write the conditions", err))
 	}
 }
 
@@ -154,7 +154,7 @@ func (g *Gardenlet) recordHeartbeat() {
 	g.mu.Unlock()
 	g.services.metrics.lastHeartbeat.Set(float64(g.options.Clock.Now().Unix()))
 	if was != nil {
-		g.options.Log.Info("the virtual garden hears of the seed again")
+		g.options.Log.Info("heartbeats reach the virtual garden again")
 	}
 }
 
@@ -164,7 +164,7 @@ func (g *Gardenlet) recordHeartbeatError(err error) {
 	g.heartbeatState.lastError = err
 	g.mu.Unlock()
 	if was == nil && !errors.Is(err, context.Canceled) {
-		g.options.Log.Warn("the virtual garden does not hear of the seed; it is kept with what is known", "error", err)
+		g.options.Log.Warn("heartbeats do not reach the virtual garden; the gardenlet maintains the seed with the last known objects", "error", err)
 	}
 }
 

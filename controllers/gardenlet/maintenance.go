@@ -22,7 +22,7 @@ func (g *Gardenlet) checkOwnerHealth(ctx context.Context) {
 	began := g.options.Clock.Now()
 	releasing := &owner.Reconciler{Engine: g.connections.engine, Clock: g.options.Clock}
 	if err := releasing.ReleaseTerminating(ctx, g.connections.local); err != nil && ctx.Err() == nil {
-		g.options.Log.Info("ManagedResources of control planes that are deleted keep them still", "error", err)
+		g.options.Log.Info("cannot release the ManagedResources of deleted control planes yet", "error", err)
 	}
 	g.fleet.Care(ctx)
 	g.mu.Lock()

@@ -17,13 +17,13 @@ type metrics struct {
 func newMetrics() *metrics {
 	return &metrics{
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_gardenlet_convergences_total",
-			Help: "Convergences of a Seed or Shoot that ended, by kind and result: converged, failed."}, []string{"kind", "result"}),
+			Help: "Finished reconciliations of Seeds and Shoots, by kind and result: converged, failed."}, []string{"kind", "result"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pergola_gardenlet_convergence_duration_seconds",
-			Help: "Time that the convergence of a Seed or Shoot took, waiting for health included.", Buckets: []float64{.1, .5, 1, 5, 15, 60, 180, 600, 1800}}, []string{"kind"}),
+			Help: "Duration of the reconciliation of a Seed or Shoot, including the wait for health.", Buckets: []float64{.1, .5, 1, 5, 15, 60, 180, 600, 1800}}, []string{"kind"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_gardenlet_drift_repairs_total",
-			Help: "Repairs of objects on the seed that somebody else changed, by result: repaired, failed, left (it is held, or declared otherwise by now)."}, []string{"result"}),
+			Help: "Repairs of objects on the seed that somebody else changed, by result: repaired, failed, left (held, or declared differently now)."}, []string{"result"}),
 		lastHeartbeat: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pergola_gardenlet_heartbeat_timestamp_seconds",
-			Help: "When the virtual garden was told last that the seed is looked after."}),
+			Help: "Time of the last heartbeat to the virtual garden."}),
 	}
 }
 
@@ -43,11 +43,11 @@ func (m *metrics) countRepair(result string) { m.drift.WithLabelValues(result).I
 
 // ownersDesc describes the owner counts, which are computed when they are collected.
 func ownersDesc() *prometheus.Desc {
-	return prometheus.NewDesc("pergola_gardenlet_owners", "Seeds and Shoots that are looked after, by kind and state: waiting, converged, failing, left-alone.", []string{"kind", "state"}, nil)
+	return prometheus.NewDesc("pergola_gardenlet_owners", "Seeds and Shoots of this gardenlet, by kind and state: waiting, converged, failing, left-alone.", []string{"kind", "state"}, nil)
 }
 
 func settingsDesc() *prometheus.Desc {
-	return prometheus.NewDesc("pergola_gardenlet_settings_up_to_date", "1 if the settings that were published last are in use.", nil, nil)
+	return prometheus.NewDesc("pergola_gardenlet_settings_up_to_date", "1 if the latest published settings are in use.", nil, nil)
 }
 
 // Describe implements prometheus.Collector.

@@ -29,7 +29,7 @@ func (g *Gardenlet) recordOutcome(ctx context.Context, at *ownerWorker, from ren
 		g.lapseApprovals(ctx, at, s, from, report)
 		key := recordKey(from.kind, from.object)
 		if err := g.seedRecords.approvalUses.PruneDeletable(ctx, key, func(ref change.Ref) bool { return hasObject(at.currentState(), ref) }); err != nil {
-			g.options.Log.Info("it is not known yet whether something that was approved is gone", "owner", key, "error", err)
+			g.options.Log.Info("cannot update the records of approved deletions yet", "owner", key, "error", err)
 		}
 	}
 	g.publishUsedApprovals(ctx)
@@ -61,6 +61,6 @@ func (g *Gardenlet) reportOutcome(ctx context.Context, at *ownerWorker, from ren
 	bounded, cancel := context.WithTimeout(ctx, heartbeatTimeout)
 	defer cancel()
 	if err := g.writeReport(bounded, &finishedRun{worker: at, kind: from.kind, owner: reportOwnerName(from.object), key: from.digest, hasFailed: err != nil}); err != nil && ctx.Err() == nil {
-		g.options.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
+		g.options.Log.Info("cannot write the report of the seed yet", "error", err)
 	}
 }

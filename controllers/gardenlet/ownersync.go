@@ -38,7 +38,7 @@ func (g *Gardenlet) runOwnerSync(ctx context.Context) {
 			g.resetWarnings() // Events expire: report persistent problems again
 			g.resetOtherSeedShoots()
 			if err := g.detectGarden(ctx); err != nil && ctx.Err() == nil {
-				g.options.Log.Info("whether a Garden is in the seed is taken as before", "error", err)
+				g.options.Log.Info("cannot check whether the seed hosts a Garden; the last result applies", "error", err)
 			}
 		case <-g.syncRequests:
 		}
@@ -128,7 +128,7 @@ func (g *Gardenlet) takeReconcileRequest(ctx context.Context, o *unstructured.Un
 	if _, err := g.connections.garden.MergePatch(ctx, apply.RefOf(o), patch, "gardenlet", ""); err != nil {
 		// Either the object changed and another event follows, or the virtual garden is
 		// unreachable. The next assessment retries.
-		g.options.Log.Info("the annotation could not be taken away yet", "object", apply.RefOf(o).String(), "error", g.connections.garden.Explain(apply.RefOf(o), "patch", err))
+		g.options.Log.Info("cannot remove the annotation yet", "object", apply.RefOf(o).String(), "error", g.connections.garden.Explain(apply.RefOf(o), "patch", err))
 		return false
 	}
 	g.eventHistory.handledOperations = map[string]bool{once: true}

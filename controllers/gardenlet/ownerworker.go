@@ -143,10 +143,10 @@ func (s *ownerWorker) Care(ctx context.Context) {
 	r, o, left := s.lastRunInput()
 	left, err := r.ApplyWaiting(ctx, o, left)
 	if err != nil && ctx.Err() == nil {
-		s.g.options.Log.Info("what waits for the API server of a Shoot could not be applied yet", "owner", s.id, "error", err)
+		s.g.options.Log.Info("cannot apply the objects that wait for the API server of a Shoot yet", "owner", s.id, "error", err)
 	}
 	if _, _, err := r.Care(ctx, o, left); err != nil && ctx.Err() == nil {
-		s.g.options.Log.Info("health could not be told", "owner", s.id, "error", err)
+		s.g.options.Log.Info("cannot check the health of an owner", "owner", s.id, "error", err)
 	}
 }
 

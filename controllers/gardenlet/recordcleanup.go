@@ -38,7 +38,7 @@ func (g *Gardenlet) deleteStaleRecords(ctx context.Context) {
 			g.seedRecords.otherSeedShoots.add(key) // do not read it again
 		case apierrors.IsNotFound(err):
 			if err := g.seedRecords.records.Delete(ctx, func(other string) bool { return other == key }); err != nil {
-				g.options.Log.Info("the record of a Shoot that is gone could not be taken away yet", "error", err)
+				g.options.Log.Info("cannot remove the record of a deleted Shoot yet", "error", err)
 			}
 		default:
 			return // the next assessment retries

@@ -167,7 +167,7 @@ func (g *Gardenlet) writeReport(ctx context.Context, done *finishedRun) error {
 		select {
 		case last.semaphore <- struct{}{}:
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for others who say how the seed stands: %w", ctx.Err())
+			return fmt.Errorf("waiting for another report of the seed: %w", ctx.Err())
 		}
 	}
 	defer func() { <-last.semaphore }()
@@ -206,7 +206,7 @@ func (g *Gardenlet) writeReport(ctx context.Context, done *finishedRun) error {
 		return nil
 	}
 	if _, err := g.connections.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil {
-		return g.connections.garden.Explain(apply.RefOf(seed), "say how the seed stands", err)
+		return g.connections.garden.Explain(apply.RefOf(seed), "write the report", err)
 	}
 	last.lastPatch, last.seedVersion, last.lastHeld = patch, seed.GetResourceVersion(), now.Held
 	return nil

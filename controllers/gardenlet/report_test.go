@@ -93,11 +93,11 @@ func TestGateHoldAfterReview(t *testing.T) {
 	require.NoError(t, p.publisher.CompleteReview(p.ctx, p.virtualCluster, p.name))
 	done(without, "main@3", "0123456789ab")
 	done(without, "main@4", "0123456789ab", "0123456789ac")
-	assert.True(t, strings.HasPrefix(reason(), "it is held since before: every deletion ") && strings.HasSuffix(reason(), needed), reason())
+	assert.True(t, strings.HasPrefix(reason(), "it is still held: every deletion ") && strings.HasSuffix(reason(), needed), reason())
 	require.NoError(t, g.stop())
 	g = p.runGardenlet()
 	done(without, "main@5", "0123456789ad")
-	assert.True(t, strings.HasPrefix(reason(), "it is held since before: every deletion ") && strings.HasSuffix(reason(), needed), reason())
+	assert.True(t, strings.HasPrefix(reason(), "it is still held: every deletion ") && strings.HasSuffix(reason(), needed), reason())
 	assert.NotNil(t, p.seedConfigMap("garden", b))
 	require.NoError(t, g.stop())
 }

@@ -173,7 +173,7 @@ func (g *Gardenlet) updateRecord(ctx context.Context, from renderSources, change
 		return next, next.GitDigest == ""
 	})
 	if err != nil {
-		g.options.Log.Info("what was reviewed could not be noted yet", "error", err)
+		g.options.Log.Info("cannot record the review yet", "error", err)
 	}
 }
 

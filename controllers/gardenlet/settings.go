@@ -45,7 +45,7 @@ type settings struct {
 type CatalogueError struct{ Published, Own string }
 
 func (e *CatalogueError) Error() string {
-	return fmt.Sprintf("the landscape is published for catalogue %s, and this gardenlet has %s: run the gardenlet of that version; what was applied before is kept", e.Published, e.Own)
+	return fmt.Sprintf("the landscape is published for catalogue %s, but this gardenlet has %s: run the gardenlet of that version; the applied settings stay in use", e.Published, e.Own)
 }
 
 // errNoPublication is the problem until the operator publishes settings for the first time.

@@ -70,13 +70,13 @@ func ignoredOperationMessage(o *unstructured.Unstructured, leftAlone string, don
 	case operation == "":
 		return ""
 	case leftAlone != "":
-		return waits + "; the object is left alone: " + leftAlone
+		return waits + "; the gardenlet ignores the object: " + leftAlone
 	case slices.Contains(reconcileOperations(), operation), o.GetKind() == kindSeed && slices.Contains(done, operation):
 		return ""
 	case o.GetKind() == kindSeed && slices.Contains(renewalOperations(), operation):
-		return waits + "; its access to the virtual garden is given by a file, which whoever wrote it has to renew"
+		return waits + "; its access to the virtual garden comes from a file: renew it there"
 	}
-	return waits + "; this gardenlet does reconcile and retry only"
+	return waits + "; this gardenlet supports only reconcile and retry"
 }
 
 // reportDepartedOwner reports that an owner was deleted or moved to another seed, and that its
@@ -89,18 +89,18 @@ func (g *Gardenlet) reportDepartedOwner(ctx context.Context, o *unstructured.Uns
 	switch {
 	case apierrors.IsNotFound(err) && o.GetKind() == kindShoot:
 		g.warn(g.objects.get(kindSeed, "", g.options.Seed), reasonLeftAlone,
-			fmt.Sprintf("%s is gone from the virtual garden; what it has on the seed stays as it is, and is not looked after any more: whoever wants it gone deletes it there by hand", ref))
+			fmt.Sprintf("%s no longer exists in the virtual garden; its objects on the seed stay, unreconciled: delete unwanted ones there by hand", ref))
 	case apierrors.IsNotFound(err):
-		g.options.Log.Warn("the Seed is gone from the virtual garden; what is on the seed stays as it is, and is not looked after any more", "object", ref.String())
+		g.options.Log.Warn("the Seed no longer exists in the virtual garden; the objects on the seed stay, unreconciled", "object", ref.String())
 	case err != nil:
-		g.options.Log.Warn("not looked after any more", "object", ref.String(), "error", g.connections.garden.Explain(ref, "read", err))
+		g.options.Log.Warn("no longer reconciled", "object", ref.String(), "error", g.connections.garden.Explain(ref, "read", err))
 	default:
 		seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName")
 		if seed == "" {
 			seed = "none"
 		}
-		g.warn(live, reasonLeftAlone, fmt.Sprintf("spec.seedName was %s and is %s now; this version does not move control planes: what it has on seed %[1]s stays as it is, and is not looked after any more; "+
-			"to go back, set spec.seedName to %[1]s", g.options.Seed, seed))
+		g.warn(live, reasonLeftAlone, fmt.Sprintf("spec.seedName changed from %s to %s, but this version cannot move control planes: "+
+			"objects on seed %[1]s stay, unreconciled; to undo, reset it to %[1]s", g.options.Seed, seed))
 	}
 }
 

@@ -39,11 +39,11 @@ func TestUnmanagedOwnersAreReported(t *testing.T) {
 		require.NoError(t, p.resourceClient("Shoot", namespace).Delete(p.ctx, name, metav1.DeleteOptions{}))
 	}
 	p.patch("Shoot", namespace, "leaving", `{"spec":{"seedName":"elsewhere"}}`)
-	p.eventually("a deletion is told", p.hasEvent(reasonLeftAlone, "going", "it is being deleted", "stays as it is"))
-	p.eventually("one that is done is told at the Seed", p.hasEvent(reasonLeftAlone, p.name, "Shoot "+namespace+"/gone is gone", "stays as it is"))
-	p.eventually("a move is told", p.hasEvent(reasonLeftAlone, "leaving", "spec.seedName was "+p.name+" and is elsewhere now", "stays as it is"))
+	p.eventually("a deletion is told", p.hasEvent(reasonLeftAlone, "going", "it is being deleted", "delete them there by hand"))
+	p.eventually("one that is done is told at the Seed", p.hasEvent(reasonLeftAlone, p.name, "Shoot "+namespace+"/gone no longer exists", "unreconciled"))
+	p.eventually("a move is told", p.hasEvent(reasonLeftAlone, "leaving", "spec.seedName changed from "+p.name+" to elsewhere", "unreconciled"))
 	p.patch("Shoot", namespace, "going", `{"metadata":{"annotations":{"gardener.cloud/operation":"reconcile"}}}`)
-	p.eventually("what is asked of it is told", p.hasEvent(reasonOperationIgnored, "going", `the operation "reconcile"`, "left alone: it is being deleted"))
+	p.eventually("what is asked of it is told", p.hasEvent(reasonOperationIgnored, "going", `the operation "reconcile"`, "ignores the object: it is being deleted"))
 	for _, name := range []string{"going", "gone", "leaving"} {
 		assert.NotNil(t, p.seedConfigMap(p.controlPlane(name), "c"), name)
 	}

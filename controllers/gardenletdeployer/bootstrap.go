@@ -36,7 +36,7 @@ func (d *Deployer) bootstrapKubeconfig(ctx context.Context, v *chartValues, name
 	if server == "" {
 		var err error
 		if server, err = d.Address(ctx); err != nil {
-			return nil, fmt.Errorf("the address of the virtual garden: %w", err)
+			return nil, fmt.Errorf("reading the address of the virtual garden: %w", err)
 		}
 	}
 	var ca []byte
@@ -45,18 +45,18 @@ func (d *Deployer) bootstrapKubeconfig(ctx context.Context, v *chartValues, name
 	case "":
 		var err error
 		if ca, err = access.CABundle(ctx, d.virtual.RESTConfig()); err != nil {
-			return nil, fmt.Errorf("the authorities of the virtual garden: %w", err)
+			return nil, fmt.Errorf("reading the CAs of the virtual garden: %w", err)
 		}
 	default:
 		decoded, err := base64.StdEncoding.DecodeString(authorities)
 		if err != nil {
-			return nil, withReason(reasonConfig, fmt.Errorf("spec.config.gardenClientConnection.gardenClusterCACert is no base64"))
+			return nil, withReason(reasonConfig, fmt.Errorf("spec.config.gardenClientConnection.gardenClusterCACert is not base64"))
 		}
 		ca = decoded
 	}
 	token, err := d.bootstrapToken(ctx, name, uid)
 	if err != nil {
-		return nil, fmt.Errorf("a bootstrap token in the virtual garden: %w", err)
+		return nil, fmt.Errorf("creating a bootstrap token in the virtual garden: %w", err)
 	}
 	const entry = "gardenlet-bootstrap"
 	return clientcmd.Write(clientcmdapi.Config{

@@ -123,7 +123,7 @@ func (d *Deployer) close() {
 func (d *Deployer) ReconcileAll(ctx context.Context) time.Duration {
 	list, err := d.virtual.List(ctx, kindGardenlet, Namespace, nil)
 	if err != nil {
-		d.Log.Info("Gardenlets cannot be listed; it is tried again", "error", err)
+		d.Log.Info("cannot list Gardenlets; retrying", "error", err)
 		return retryInterval
 	}
 	wait := maxRetryInterval
@@ -160,7 +160,7 @@ func (d *Deployer) reconcile(ctx context.Context, live *unstructured.Unstructure
 	if err == nil && seed != nil && !isForced(live) {
 		if _, tried := d.attempts[name]; tried || isWaitingForSeed(live) {
 			if err := d.writeCondition(ctx, live, true, nil); err != nil {
-				d.Log.Info("a condition is not written; it is tried again", "gardenlet", name, "error", err)
+				d.Log.Info("cannot write a condition; retrying", "gardenlet", name, "error", err)
 				return retryInterval
 			}
 		}
@@ -183,7 +183,7 @@ func (d *Deployer) reconcile(ctx context.Context, live *unstructured.Unstructure
 	last.failures++
 	if err != nil {
 		wait = backoff.Delay(last.failures, retryInterval, maxRetryInterval)
-		d.Log.Error("a gardenlet is not installed; it is tried again", "gardenlet", name, "error", printable.Line(err.Error()))
+		d.Log.Error("cannot install a gardenlet; retrying", "gardenlet", name, "error", printable.Line(err.Error()))
 	} else {
 		last.failures = 0
 	}
@@ -234,7 +234,7 @@ func (d *Deployer) removeOperation(ctx context.Context, live *unstructured.Unstr
 	}
 	patch := map[string]any{"metadata": map[string]any{"resourceVersion": now.GetResourceVersion(), "annotations": map[string]any{annotationOperation: nil}}}
 	if _, err := d.virtual.MergePatch(ctx, ref, patch, FieldManager, ""); err != nil {
-		return d.virtual.Explain(ref, "take the annotation away", err)
+		return d.virtual.Explain(ref, "remove the annotation", err)
 	}
 	return nil
 }

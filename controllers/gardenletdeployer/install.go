@@ -87,11 +87,11 @@ func (d *Deployer) install(ctx context.Context, live, seed *unstructured.Unstruc
 	}
 	api, err := discovery.NewDiscoveryClientForConfig(target.RESTConfig())
 	if err != nil {
-		return withReason(reasonCluster, fmt.Errorf("the cluster for the gardenlet: %w", err))
+		return withReason(reasonCluster, fmt.Errorf("reading the API of the gardenlet's cluster: %w", err))
 	}
 	version, err := api.ServerVersion()
 	if err != nil {
-		return withReason(reasonCluster, fmt.Errorf("the cluster for the gardenlet: %w", err))
+		return withReason(reasonCluster, fmt.Errorf("reading the API of the gardenlet's cluster: %w", err))
 	}
 	if err := d.ensureAccess(ctx, target, v, g, seed); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (d *Deployer) targetCluster(ctx context.Context, g *seedmanagementv1alpha1.
 		return nil, withReason(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: %w", err))
 	}
 	if len(data[access.KubeconfigKey]) == 0 {
-		return nil, withReason(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: the Secret %s has no key %s", name, access.KubeconfigKey))
+		return nil, withReason(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: Secret %s has no key %s", name, access.KubeconfigKey))
 	}
 	config, err := access.ParseKubeconfig(data[access.KubeconfigKey])
 	if err != nil {
@@ -168,7 +168,7 @@ func (d *Deployer) ensureAccess(ctx context.Context, target *apply.Cluster, v *c
 			err = target.Dynamic().Resource(mapping.Resource).Namespace(ref.Namespace).Delete(ctx, ref.Name, gone)
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
-			return target.Explain(ref, "delete what has expired", err)
+			return target.Explain(ref, "delete the expired access", err)
 		}
 	case !apierrors.IsNotFound(err):
 		return withReason(reasonCluster, target.Explain(ref, "read", err))

@@ -28,11 +28,11 @@ func chartValuesOf(g *seedmanagementv1alpha1.Gardenlet) (*chartValues, error) {
 	config := map[string]any{}
 	if len(g.Spec.Config.Raw) > 0 {
 		if err := json.Unmarshal(g.Spec.Config.Raw, &config); err != nil {
-			return nil, withReason(reasonConfig, fmt.Errorf("spec.config is no GardenletConfiguration: %w", err))
+			return nil, withReason(reasonConfig, fmt.Errorf("spec.config is not a GardenletConfiguration: %w", err))
 		}
 	}
 	if _, is := config["seedConfig"].(map[string]any); !is {
-		return nil, withReason(reasonConfig, fmt.Errorf("spec.config.seedConfig is needed: it says which Seed is registered"))
+		return nil, withReason(reasonConfig, fmt.Errorf("spec.config.seedConfig is required: it is the Seed to register"))
 	}
 	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&g.Spec.Deployment)
 	if err != nil {

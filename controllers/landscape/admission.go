@@ -61,7 +61,7 @@ func (c *Converger) checkDeclarationApplied(o *convergedOwner) error {
 	if !c.currentRun.failedDeclarations[o.Ref] {
 		return nil
 	}
-	return &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because what Git declares for it could not be applied", o)}
+	return &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because its declaration could not be applied", o)}
 }
 
 // admissionChecker checks objects against the rules, with the landscape as context. The checks are

@@ -52,7 +52,7 @@ func (c *Converger) loadAppliedOwners(ctx context.Context) {
 		entries, err := c.declarationInventory(name).Load(ctx)
 		if err != nil {
 			ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: inventoryName(c.landscape.Config.Name, name)}
-			c.members.accessErrors = append(c.members.accessErrors, textError{c.connections.clusters[Runtime].Explain(ref, "read what was applied", err)})
+			c.members.accessErrors = append(c.members.accessErrors, textError{c.connections.clusters[Runtime].Explain(ref, "read the inventory", err)})
 			continue
 		}
 		for _, e := range entries {
@@ -65,7 +65,7 @@ func (c *Converger) loadAppliedOwners(ctx context.Context) {
 	switch {
 	case len(c.members.all) > 0 || len(c.members.accessErrors) > 0:
 	case len(others) > 0:
-		c.members.accessErrors = append(c.members.accessErrors, fmt.Errorf("what was applied before stays, and has no conditions to show, as no Garden, Seed or Shoot is among it; objects: %s", strings.Join(others, ", ")))
+		c.members.accessErrors = append(c.members.accessErrors, fmt.Errorf("previously applied objects stay, but none is a Garden, Seed or Shoot with conditions to show: %s", strings.Join(others, ", ")))
 	default:
 		c.members.accessErrors = append(c.members.accessErrors, fmt.Errorf("nothing of landscape %s was applied to cluster %s yet", c.landscape.Config.Name, Runtime))
 	}

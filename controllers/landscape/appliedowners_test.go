@@ -65,7 +65,7 @@ func TestStatusOfAppliedObjects(t *testing.T) {
 	for _, o := range s.Owners {
 		said = append(said, o.Error)
 	}
-	assert.Contains(t, said, "what was applied before stays, and has no conditions to show, as no Garden, Seed or Shoot is among it; objects: 1 on cluster virtual")
+	assert.Contains(t, said, "previously applied objects stay, but none is a Garden, Seed or Shoot with conditions to show: 1 on cluster virtual")
 	assert.NotContains(t, strings.Join(said, "\n"), "was applied to cluster runtime yet")
 }
 

@@ -116,7 +116,7 @@ func (c *Converger) repairAndReport(ctx context.Context, e apply.DriftEvent, rep
 }
 
 // skippedRepairText is why an object is not repaired.
-const skippedRepairText = "Git declares it otherwise than it was applied last, and that could not be applied yet"
+const skippedRepairText = "its declaration changed since the last apply, and could not be applied yet"
 
 // recordSkipped records objects that a repair skipped because their declaration has changed.
 func (c *Converger) recordSkipped(refs ...apply.Ref) {
@@ -162,7 +162,7 @@ func (c *Converger) recreationHold(before int, cluster string, ref apply.Ref) (r
 func holdText(reason change.Reason, approval string) string {
 	text := "held: " + reason.String()
 	if approval != "" {
-		text += "; approving " + approval + " lets it pass"
+		text += "; approve " + approval + " to permit it"
 	}
 	return text
 }

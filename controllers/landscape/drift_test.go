@@ -143,7 +143,7 @@ func TestHeldRepairsAreReportedAsFailed(t *testing.T) {
 	eventually(t, "it is told", func() bool { _, n := h.lastOf("frozen"); return n > 0 })
 	d, _ := h.lastOf("frozen")
 	assert.False(t, d.Repaired, "%+v", d)
-	assert.Regexp(t, "^held: .*; approving [0-9a-f]{12} lets it pass$", d.Error)
+	assert.Regexp(t, "^held: .*; approve [0-9a-f]{12} to permit it$", d.Error)
 	require.Len(t, d.OpenProblems, 1)
 }
 

@@ -67,7 +67,7 @@ func (c *Converger) loadLiveOwner(ctx context.Context, o *convergedOwner) error 
 	live, err := o.Home.GetLive(ctx, o.Ref)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || access.IsMissing(err):
-		return &owner.FollowsError{Err: fmt.Errorf("not reconciled, because it is not on cluster %s: what Git declares could not be applied there", o.Home.Name())}
+		return &owner.FollowsError{Err: fmt.Errorf("not reconciled, because it does not exist on cluster %s: its declaration could not be applied there", o.Home.Name())}
 	case err != nil:
 		return o.Home.Explain(o.Ref, "read", err)
 	}
@@ -102,7 +102,7 @@ func withUID(objects map[string]map[string]any, name, uid string) map[string]map
 // useEffectiveObject sets the inputs of an owner's components from its effective object.
 func (c *Converger) useEffectiveObject(o *convergedOwner, live *unstructured.Unstructured) error {
 	if seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName"); o.Input.Owner.Kind == owner.Shoot && seed != "" && seed != o.Local.Name() {
-		return fmt.Errorf("it is bound to seed %s, and Git says %s: its components are not reconciled on %[2]s; put the seed it has into Git", seed, o.Local.Name())
+		return fmt.Errorf("it is bound to seed %s, but Git declares %s: its components are not reconciled on %[2]s; declare the bound seed in Git", seed, o.Local.Name())
 	}
 	if !isVirtualOwner(o.Ref) || o.Input.Objects[o.Input.Owner.Kind] == nil {
 		return nil
@@ -154,7 +154,7 @@ func (c *Converger) effectiveObject(ref apply.Ref, live *unstructured.Unstructur
 	}
 	object, err := c.dryRun.defaulter.Default(DeclarationOf(next))
 	if err != nil {
-		return nil, fmt.Errorf("taking %s as it is on cluster %s: %w", ref, Virtual, err)
+		return nil, fmt.Errorf("defaulting %s with values from cluster %s: %w", ref, Virtual, err)
 	}
 	return object, nil
 }

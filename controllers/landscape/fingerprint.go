@@ -55,7 +55,7 @@ func Fingerprint(fsys fs.FS, folders ...string) (string, error) {
 			return err
 		})
 		if err != nil {
-			return "", fmt.Errorf("look at the files of %s: %w", folder, err)
+			return "", fmt.Errorf("read the files of %s: %w", folder, err)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

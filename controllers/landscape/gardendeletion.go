@@ -247,7 +247,7 @@ func (c *Converger) gateForPlan(p *change.Plan) permit.Gate {
 	for _, item := range p.Items {
 		if item.Action == change.Delete && isGardenKind(item.Object.GroupKind()) {
 			ids[permit.ApprovalID(item.Cluster, item.Object)] = true
-			p.Notes = append(p.Notes, fmt.Sprintf("%s is taken down with everything that runs for it", item.Object))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s is deleted with everything that runs for it", item.Object))
 		}
 	}
 	if len(ids) == 0 {

@@ -132,7 +132,7 @@ func TestGardenIsDeleted(t *testing.T) {
 	e.createSilentAPIServer()
 	e.converger.members.reconciler.StepTimeout = 500 * time.Millisecond
 	require.Error(t, e.apply())
-	assert.Contains(t, e.lastOperation()["description"], "the virtual garden does not say whether there are Seeds and Shoots, and nothing is taken down before that is known")
+	assert.Contains(t, e.lastOperation()["description"], "cannot list Seeds and Shoots in the virtual garden: ")
 	assert.Contains(t, e.lastOperation()["description"], "confirmation.gardener.cloud/force-deletion=true")
 	assert.True(t, e.hasConfigMap("first"), "and nobody has begun")
 	secret, err := e.client.CoreV1().Secrets("garden").Get(testContext(t), "dns", metav1.GetOptions{})
@@ -174,7 +174,7 @@ func TestVirtualGardenFailsDuringDeletion(t *testing.T) {
 	report, err := e.converger.Apply(testContext(t))
 	require.NoError(t, err)
 	require.Len(t, report.Owners, 1)
-	assert.Contains(t, strings.Join(report.Owners[0].Notes, "\n"), "what is left of it in the virtual garden ends with its etcd: ")
+	assert.Contains(t, strings.Join(report.Owners[0].Notes, "\n"), "its remaining objects in the virtual garden end with its etcd: ")
 	assert.False(t, e.hasConfigMap("first"))
 }
 

@@ -121,12 +121,12 @@ func TestGardenOperations(t *testing.T) {
 	assert.Equal(t, first["server"], prepared["server"], "servers show what everybody knows")
 	require.NoError(t, apply())
 	assert.Equal(t, prepared, a.generatedSecretNames(), "nothing happens until somebody says so")
-	assert.Equal(t, []string{"rotation of certificateAuthorities, serviceAccountKey, workloadIdentityKey: Prepared; when all clients have changed over, ask for rotate-credentials-complete"},
+	assert.Equal(t, []string{"rotation of certificateAuthorities, serviceAccountKey, workloadIdentityKey: Prepared; when all clients have switched, request rotate-credentials-complete"},
 		d.converger.Status(testContext(t), StatusOptions{}).Owners[0].Rotations, "who looks at the status later is told, too")
 
 	a.requestOperation("rotate-serviceaccount-key-start;rotate-ca-complete")
 	err = apply()
-	require.ErrorContains(t, err, `rotate-serviceaccount-key-start: the rotation of serviceAccountKey before it has to be Completed; it is "Prepared"`)
+	require.ErrorContains(t, err, `rotate-serviceaccount-key-start: the previous rotation of serviceAccountKey must be Completed first; it is "Prepared"`)
 	assert.Equal(t, "Completed", a.rotationPhases()["certificateAuthorities"], "what could be done was done")
 	operation, _, _ := unstructured.NestedString(a.garden().Object, "status", "lastOperation", "description")
 	assert.Contains(t, operation, "rotate-serviceaccount-key-start")

@@ -169,7 +169,7 @@ func leaveDroppedSince(minor uint) func(apply.FieldConflict) (string, bool) {
 		live, _, _ := unstructured.NestedString(c.LiveObject.Object, path...)
 		now, ok := parseVersion(live)
 		by, _ := c.OtherManager(path...)
-		return "maintenance took it away when it raised spec.kubernetes.version to " + live,
+		return "maintenance removed it when it raised spec.kubernetes.version to " + live,
 			c.Live == nil && ok && now.Minor() >= minor && isControllerManager(by) && isOlderVersion(declared, live)
 	}
 }

@@ -247,7 +247,7 @@ func TestComponentsUseHandedOverFields(t *testing.T) {
 			assert.Equal(t, "1.33.1", fieldValue(t, d.Object(), "spec.kubernetes.version"), "declarations are shared")
 
 			require.NoError(t, unstructured.SetNestedField(live.Object, "elsewhere", "spec", "seedName"))
-			require.ErrorContains(t, c.useEffectiveObject(o, live), "it is bound to seed elsewhere, and Git says local")
+			require.ErrorContains(t, c.useEffectiveObject(o, live), "it is bound to seed elsewhere, but Git declares local")
 			require.NoError(t, unstructured.SetNestedField(live.Object, "local", "spec", "seedName"))
 		})
 	}

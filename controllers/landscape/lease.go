@@ -68,12 +68,12 @@ func (e *LeaseHeldError) isPermanent() bool { return permanentHolders.MatchStrin
 // permanentHolderText explains what to do while such a process runs. Suspending the Landscape does
 // not help: its operator keeps the lease.
 func (e *LeaseHeldError) permanentHolderText() string {
-	where := fmt.Sprintf("cluster %s: %%s: %s has had lease %s/%s since %s (renewed %s): %%s; pergola diff --live and apply --dry-run work beside it",
+	where := fmt.Sprintf("cluster %s: %%s: %s has held lease %s/%s since %s (renewed %s): %%s; pergola diff --live and apply --dry-run work meanwhile",
 		e.Cluster, HolderText(e.Holder), leasesNamespace, e.Lease, e.Since.UTC().Format(time.RFC3339), e.Renewed.UTC().Format(time.RFC3339))
 	if e.Lease == gardenletLease {
-		return fmt.Sprintf(where, "a gardenlet looks after this seed", "what is pushed reaches it by the operator; to apply from here, stop it first")
+		return fmt.Sprintf(where, "a gardenlet reconciles this seed", "the operator sends pushed changes to it; to apply from here, stop it first")
 	}
-	return fmt.Sprintf(where, "an operator applies what is in Git here", "push the change, or have what was pushed applied now by pergola sync LANDSCAPE; to apply from here, stop it first")
+	return fmt.Sprintf(where, "an operator applies Git to this cluster", "push the change, or apply a pushed change now with pergola sync LANDSCAPE; to apply from here, stop it first")
 }
 
 // isRenewing reports whether an operator or gardenlet has renewed within its lease duration, by our

@@ -260,7 +260,7 @@ func TestPermanentHolderIsReportedAtOnce(t *testing.T) {
 	for _, ago := range []time.Duration{0, leaseDuration - time.Second, -leaseRenewInterval} {
 		l.writeAs(holder, l.clock.Now().Add(-ago))
 		err := ask()
-		require.ErrorContains(t, err, "cluster test: an operator applies what is in Git here: pergola operator in pergola-operator-7d4 has had lease garden/"+l.name+" since ")
+		require.ErrorContains(t, err, "cluster test: an operator applies Git to this cluster: pergola operator in pergola-operator-7d4 has held lease garden/"+l.name+" since ")
 		require.ErrorContains(t, err, "pergola sync")
 		assert.NotContains(t, err.Error(), "wait until it is done")
 	}
@@ -273,7 +273,7 @@ func TestPermanentHolderIsReportedAtOnce(t *testing.T) {
 	for holder, resident := range map[string]bool{"host_pergola-apply_12_abcde": false, "host_pergola-gardenlet_12_abcde": true, "gardenlet-5f7_8a1": true, "gardener-operator-5f7_8a1": true, "somebody": false} {
 		assert.Equal(t, resident, (&LeaseHeldError{Holder: holder}).isPermanent(), holder)
 	}
-	assert.ErrorContains(t, &LeaseHeldError{Holder: "gardenlet-5f7_8a1", Lease: gardenletLease}, "a gardenlet looks after this seed")
+	assert.ErrorContains(t, &LeaseHeldError{Holder: "gardenlet-5f7_8a1", Lease: gardenletLease}, "a gardenlet reconciles this seed")
 }
 
 // TestEarlierSightingShortensWait checks that waits overlap: an earlier sighting

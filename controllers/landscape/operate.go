@@ -52,7 +52,7 @@ func (e *OperationNotPossibleError) IsQueued() bool {
 }
 
 func (e *OperationNotPossibleError) Error() string {
-	return fmt.Sprintf("%s: %s cannot be asked for: %s", e.Object, e.Operation, e.obstacleText(func(o schemas.Obstacle) string { return o.Withdraw }))
+	return fmt.Sprintf("%s: %s cannot be requested: %s", e.Object, e.Operation, e.obstacleText(func(o schemas.Obstacle) string { return o.Withdraw }))
 }
 
 // obstacleText lists all obstacles, and how to withdraw other operations.
@@ -181,8 +181,8 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 		return nil
 	}
 	if !isImplemented(kind, o.Operation) && o.OnProgress != nil {
-		o.OnProgress(cluster.RewriteKubectlOrNameCluster(fmt.Sprintf("asked for, but no part of Pergola does it in this version: the annotation stays, and blocks other operations, until a controller takes it up; "+
-			"to withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation)))
+		o.OnProgress(cluster.RewriteKubectlOrNameCluster(fmt.Sprintf("requested, but no part of Pergola implements it in this version: the annotation stays, and blocks other operations, until a controller starts it. "+
+			"To withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation)))
 	}
 	if !o.Wait {
 		return nil
@@ -232,7 +232,7 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 		live, err := cluster.GetLive(ctx, ref)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("%s is gone", ref)
+			return fmt.Errorf("%s no longer exists", ref)
 		case err != nil && ctx.Err() == nil && !apply.IsTransient(cluster.Explain(ref, "read", err)):
 			return cluster.Explain(ref, "read", err)
 		case err == nil && live.GetAnnotations()[annotationOperation] == o.Operation:
@@ -244,11 +244,11 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 			}
 			text := notStartedText
 			if isImplemented(ref.Kind, o.Operation) { // else Operate has reported that
-				text += cluster.RewriteKubectlOrNameCluster(fmt.Sprintf("; other operations wait for that. To withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
+				text += cluster.RewriteKubectlOrNameCluster(fmt.Sprintf("; other operations wait for it. To withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
 			}
 			tell(text)
 		case err == nil && isAnnotationOnly(ref.Kind, o.Operation):
-			tell("it was done")
+			tell("it is done")
 			return nil
 		case err == nil:
 			text, ended, err := operationOutcome(live, asked)
@@ -264,19 +264,19 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 }
 
 // notStartedText starts the text that is reported while the annotation is on the object.
-const notStartedText = "nobody has taken it up yet"
+const notStartedText = "it has not started yet"
 
 // unfinishedError returns an error about an operation that is no longer followed, with its
 // progress.
 func unfinishedError(operation string, ref apply.Ref, said string, err error) error {
 	when := "in time"
 	if !errors.Is(err, context.DeadlineExceeded) {
-		when = "before it was interrupted"
+		when = "before the interruption"
 	}
 	if said == "" || strings.HasPrefix(said, notStartedText) { // no progress was seen
-		return fmt.Errorf("%s on %s was asked for, and nobody has taken it up %s: it stays asked for", operation, ref, when)
+		return fmt.Errorf("%s on %s was requested, but did not start %s: the request stays", operation, ref, when)
 	}
-	return fmt.Errorf("%s on %s was taken up, and is not known to have ended %s: it goes on without you (%s)", operation, ref, when, said)
+	return fmt.Errorf("%s on %s started, but did not finish %s: it continues in the background (%s)", operation, ref, when, said)
 }
 
 func waitForTick(ctx context.Context, tick clock.Ticker) error {
@@ -294,11 +294,11 @@ func operationOutcome(live *unstructured.Unstructured, asked time.Time) (text st
 	raw, found, _ := unstructured.NestedMap(live.Object, "status", "lastOperation")
 	var last gardencorev1beta1.LastOperation
 	if !found || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &last) != nil {
-		return "it was taken up", false, nil
+		return "it has started", false, nil
 	}
 	text = fmt.Sprintf("%s %s (%d%%): %s", last.Type, last.State, last.Progress, printable.Truncate(last.Description, 400))
 	if last.LastUpdateTime.Time.Before(asked.Truncate(time.Second)) {
-		return "it was taken up", false, nil
+		return "it has started", false, nil
 	}
 	switch last.State {
 	case gardencorev1beta1.LastOperationStateSucceeded:

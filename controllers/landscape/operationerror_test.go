@@ -22,20 +22,20 @@ func TestNotPossibleErrorNamesObstacles(t *testing.T) {
 		want string
 	}{
 		"a rule that names the operation": {
-			OperationNotPossibleError{Object: "Garden local", Operation: "rotate-ca-complete", Obstacles: []schemas.Obstacle{{Text: "rotate-ca-complete: status.credentials.rotation.certificateAuthorities.phase has to be Prepared before; none was started yet"}}},
-			`Garden local: rotate-ca-complete cannot be asked for: rotate-ca-complete: status.credentials.rotation.certificateAuthorities.phase has to be Prepared before; none was started yet`,
+			OperationNotPossibleError{Object: "Garden local", Operation: "rotate-ca-complete", Obstacles: []schemas.Obstacle{{Text: "rotate-ca-complete: status.credentials.rotation.certificateAuthorities.phase must be Prepared first, but no rotation has started"}}},
+			`Garden local: rotate-ca-complete cannot be requested: rotate-ca-complete: status.credentials.rotation.certificateAuthorities.phase must be Prepared first, but no rotation has started`,
 		},
 		"a rule that says the same": {
 			OperationNotPossibleError{Object: "Shoot a/b", Operation: "rotate-ca-start", Obstacles: []schemas.Obstacle{{Text: `"rotate-ca-start" is not possible while the cluster is hibernated or wakes up`}}},
-			`Shoot a/b: rotate-ca-start cannot be asked for: "rotate-ca-start" is not possible while the cluster is hibernated or wakes up`,
+			`Shoot a/b: rotate-ca-start cannot be requested: "rotate-ca-start" is not possible while the cluster is hibernated or wakes up`,
 		},
 		"several": {
 			OperationNotPossibleError{Object: "Shoot a/b", Operation: "rotate-ca-start", Obstacles: []schemas.Obstacle{{Text: `"rotate-ca-start" is not possible while the cluster is hibernated or wakes up`}, {Text: `"rotate-ca-start" is not possible before the Shoot was created or restored successfully`}, {Text: "it is being deleted"}}},
-			`Shoot a/b: rotate-ca-start cannot be asked for: "rotate-ca-start" is not possible while the cluster is hibernated or wakes up; "rotate-ca-start" is not possible before the Shoot was created or restored successfully; it is being deleted`,
+			`Shoot a/b: rotate-ca-start cannot be requested: "rotate-ca-start" is not possible while the cluster is hibernated or wakes up; "rotate-ca-start" is not possible before the Shoot was created or restored successfully; it is being deleted`,
 		},
 		"another operation": {
 			OperationNotPossibleError{Object: "Garden local", Operation: "rotate-ca-start", Obstacles: []schemas.Obstacle{{Text: "rotate-serviceaccount-key-start: the Garden is being deleted"}}},
-			"Garden local: rotate-ca-start cannot be asked for: rotate-serviceaccount-key-start: the Garden is being deleted",
+			"Garden local: rotate-ca-start cannot be requested: rotate-serviceaccount-key-start: the Garden is being deleted",
 		},
 	} {
 		t.Run(name, func(t *testing.T) { assert.EqualError(t, &c.err, c.want) })
@@ -51,11 +51,11 @@ func TestOutcomeOfARotation(t *testing.T) {
 	text, ended, err := operationOutcome(live, noon)
 	require.NoError(t, err)
 	assert.True(t, ended)
-	assert.Equal(t, "Reconcile Succeeded (100%): done; rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete", text)
+	assert.Equal(t, "Reconcile Succeeded (100%): done; rotation of certificateAuthorities: Prepared; when all clients have switched, request rotate-ca-complete", text)
 	text, ended, err = operationOutcome(live, noon.Add(time.Minute))
 	require.NoError(t, err)
 	assert.False(t, ended, "it has ended before")
-	assert.Equal(t, "it was taken up", text)
+	assert.Equal(t, "it has started", text)
 }
 
 // TestImplementedOperations checks the table of docs/reference/operations.md.
@@ -86,13 +86,13 @@ func TestSuspendedLandscapeRunsNoOperation(t *testing.T) {
 	garden, gardenlet := operationTarget("Garden", "", "local"), operationTarget("Gardenlet", "garden", "local")
 	require.NoError(t, a.checkOperator(t.Context(), garden, "to withdraw it: x", time.Now(), true))
 	require.EqualError(t, a.checkOperator(t.Context(), garden, "to withdraw it: x", time.Now(), false),
-		"reconcile on Garden local was asked for, and nobody does it: no operator runs. It stays asked for, and begins when one does, or with pergola apply; to withdraw it: x")
+		"reconcile on Garden local was requested, but cannot start: no operator runs. The request stays, and starts when one runs, or with pergola apply; to withdraw it: x")
 	require.EqualError(t, a.checkOperator(t.Context(), gardenlet, "to withdraw it: x", time.Now(), false),
-		"reconcile on Gardenlet garden/local was asked for, and nobody does it: no operator runs. It stays asked for, and begins when one does; to withdraw it: x")
+		"reconcile on Gardenlet garden/local was requested, but cannot start: no operator runs. The request stays, and starts when one runs; to withdraw it: x")
 	by.Suspension = &landscapev1alpha1.Suspension{By: "alice", Reason: "the network"}
 	require.EqualError(t, a.checkOperator(t.Context(), garden, "to withdraw it: x", time.Now(), true),
-		"reconcile on Garden local was asked for, and nobody does it: Landscape garden/local is suspended by alice until pergola resume: the network. "+
-			"It stays asked for, and begins after that (pergola resume garden/local --context r); to withdraw it: x")
+		"reconcile on Garden local was requested, but cannot start: Landscape garden/local is suspended by alice until pergola resume: the network. "+
+			"The request stays, and starts after that (pergola resume garden/local --context r); to withdraw it: x")
 	require.NoError(t, a.checkOperator(t.Context(), gardenlet, "to withdraw it: x", time.Now(), true), "it is no part of a Landscape")
 	by = nil
 	require.NoError(t, a.checkOperator(t.Context(), garden, "to withdraw it: x", time.Now(), true), "no Landscape is known")

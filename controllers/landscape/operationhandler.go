@@ -55,7 +55,7 @@ func (a *handlerCheck) checkHandler(ctx context.Context, live *unstructured.Unst
 			a.nextCheck = asked.Add(operationStartTime)
 			return nil
 		}
-		return &NoHandlerError{fmt.Sprintf("%s on %s was asked for, and nobody has taken it up within %s; no part of Pergola does it in this version. It stays asked for, and is not waited for any longer; %s",
+		return &NoHandlerError{fmt.Sprintf("%s on %s was requested, but did not start within %s; no part of Pergola implements it in this version. The request stays, without further waiting; %s",
 			a.operation, ref, operationStartTime, withdraw)}
 	}
 	at := a.cluster
@@ -84,7 +84,7 @@ func (a *handlerCheck) checkHandler(ctx context.Context, live *unstructured.Unst
 	if err != nil || silence == nil {
 		return nil
 	}
-	return &NoHandlerError{fmt.Sprintf("%s on %s was asked for, and nobody does it: no gardenlet of seed %s runs: %s. It stays asked for, and begins when one runs; %s",
+	return &NoHandlerError{fmt.Sprintf("%s on %s was requested, but cannot start: no gardenlet of seed %s runs: %s. The request stays, and starts when one runs; %s",
 		a.operation, ref, seed, silence.Text(now), withdraw)}
 }
 
@@ -92,11 +92,11 @@ func (a *handlerCheck) checkHandler(ctx context.Context, live *unstructured.Unst
 // suspended.
 func (a *handlerCheck) checkOperator(ctx context.Context, ref apply.Ref, withdraw string, now time.Time, runs bool) error {
 	if !runs {
-		begins := "begins when one does"
+		begins := "starts when one runs"
 		if ref.Kind == "Garden" {
 			begins += ", or with pergola apply"
 		}
-		return &NoHandlerError{fmt.Sprintf("%s on %s was asked for, and nobody does it: no operator runs. It stays asked for, and %s; %s", a.operation, ref, begins, withdraw)}
+		return &NoHandlerError{fmt.Sprintf("%s on %s was requested, but cannot start: no operator runs. The request stays, and %s; %s", a.operation, ref, begins, withdraw)}
 	}
 	if ref.Kind != "Garden" {
 		return nil // independent of any Landscape
@@ -104,7 +104,7 @@ func (a *handlerCheck) checkOperator(ctx context.Context, ref apply.Ref, withdra
 	if by, err := a.readObject(ctx, now); err == nil && by != nil && by.Suspension != nil {
 		name := by.Namespace + "/" + by.Name
 		resume := strings.TrimSpace("pergola resume " + name + " " + a.runtimeFlags)
-		return &NoHandlerError{fmt.Sprintf("%s on %s was asked for, and nobody does it: Landscape %s is suspended%s. It stays asked for, and begins after that (%s); %s",
+		return &NoHandlerError{fmt.Sprintf("%s on %s was requested, but cannot start: Landscape %s is suspended%s. The request stays, and starts after that (%s); %s",
 			a.operation, ref, name, SuspensionText(by.Suspension), resume, withdraw)}
 	}
 	return nil

@@ -20,7 +20,7 @@ func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []change.I
 	var out []change.Item
 	for _, o := range new.ExpiredOperations(old, now) {
 		item := operationItem(new, o)
-		item.Action, item.Reason = change.Fail, fmt.Sprintf("operation %s, %s, ran out and is never executed: its time is over (notAfter %s)", o.ID, o.Operation, o.NotAfter.UTC().Format(time.RFC3339))
+		item.Action, item.Reason = change.Fail, fmt.Sprintf("operation %s, %s, has expired and is never executed (notAfter %s)", o.ID, o.Operation, o.NotAfter.UTC().Format(time.RFC3339))
 		out = append(out, item)
 	}
 	var asked []landscapes.Operation
@@ -32,9 +32,9 @@ func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []change.I
 		if o.Operation == schemas.OperationConfirmDeletion {
 			annotation, value = owner.AnnotationConfirmDeletion, "true"
 		}
-		what := fmt.Sprintf("the operation %s is asked for, once%s", o.Operation, queuePositionText(precedingOperation(asked, o)))
+		what := fmt.Sprintf("the operation %s is requested once%s", o.Operation, queuePositionText(precedingOperation(asked, o)))
 		if !isImplemented(o.Kind, o.Operation) && o.Operation != schemas.OperationConfirmDeletion {
-			what += "; no part of Pergola does it in this version"
+			what += "; no part of Pergola implements it in this version"
 		}
 		asked = append(asked, o)
 		item := operationItem(new, o)

@@ -21,11 +21,11 @@ func (c *Converger) queueReason(o landscapes.Operation, e *OperationNotPossibleE
 	if !ours || id == o.ID || first.Object != o.Object() || first.Operation != e.object.GetAnnotations()[annotationOperation] {
 		return reason // not requested by this landscape
 	}
-	text := fmt.Sprintf("operation %s, %s, on the same object was asked for %s, and this one is asked for with the first sync after that one was taken up",
+	text := fmt.Sprintf("operation %s, %s, on the same object was requested %s; this one follows with the first sync after that one has started",
 		id, first.Operation, first.At.UTC().Format(time.RFC3339))
 	switch {
 	case !isImplemented(o.Kind, first.Operation):
-		text += ", which no part of Pergola does in this version"
+		text += ", but no part of Pergola implements that one in this version"
 	case c.options.Clock.Since(first.At) < operationStartTime:
 		return samePendingReason(text)
 	}
@@ -51,9 +51,9 @@ func queuePositionText(first *landscapes.Operation) string {
 	if first == nil {
 		return ""
 	}
-	text := fmt.Sprintf(", with the first sync after operation %s, %s, on the same object was taken up", first.ID, first.Operation)
+	text := fmt.Sprintf(", with the first sync after operation %s, %s, on the same object has started", first.ID, first.Operation)
 	if !isImplemented(first.Kind, first.Operation) {
-		text += ", which no part of Pergola does in this version: it waits until a controller does, or until that one is withdrawn"
+		text += ", but no part of Pergola implements that one in this version: this one waits until a controller starts it, or it is withdrawn"
 	}
 	return text
 }

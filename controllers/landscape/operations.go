@@ -184,15 +184,15 @@ func samePendingReason(text string) pendingReason { return pendingReason{text, t
 func (c *Converger) notStartedReason(o landscapes.Operation, record operationRecord, before bool) pendingReason {
 	cluster := c.connections.clusters[operationCluster(o.Kind)]
 	if record.State == operationExpired {
-		return samePendingReason(fmt.Sprintf("its time was over (notAfter %s) before it could be executed; remove its file, and write another one, under another name, if it is needed still", o.NotAfter.UTC().Format(time.RFC3339)))
+		return samePendingReason(fmt.Sprintf("it expired (notAfter %s) before it could be executed; remove its file, and add one with another name if it is still needed", o.NotAfter.UTC().Format(time.RFC3339)))
 	}
 	// The text stays equal while it waits, so that it is reported once.
 	waits := func(asked *unstructured.Unstructured) pendingReason {
 		but := ""
 		if !isImplemented(o.Kind, o.Operation) {
-			but = ", but no part of Pergola does it in this version"
+			but = ", but no part of Pergola implements it in this version"
 		}
-		text := fmt.Sprintf("it was asked for %s%s: %s; ", record.At.UTC().Format(time.RFC3339), but, schemas.PendingOperationMessage(asked))
+		text := fmt.Sprintf("it was requested %s%s: %s; ", record.At.UTC().Format(time.RFC3339), but, schemas.PendingOperationMessage(asked))
 		return pendingReason{localText: text + cluster.RewriteKubectlOrNameCluster(schemas.WithdrawCommand(asked)), portableText: text + schemas.WithdrawAdvice}
 	}
 	if !before && record.State == operationDone && o.Operation != schemas.OperationConfirmDeletion && !isImplemented(o.Kind, o.Operation) {
@@ -229,7 +229,7 @@ func (c *Converger) runOperation(ctx context.Context, records *operationLedger, 
 	record, known := records.byID[o.ID]
 	switch {
 	case known && record.Digest != o.Digest:
-		return fmt.Errorf("its file was changed after it was recorded (%s on %s, %s): an id is used once; take another file name for another operation", record.Operation, record.Object, record.State)
+		return fmt.Errorf("its file changed after it was recorded (%s on %s, %s): an id counts once; use another file name for another operation", record.Operation, record.Object, record.State)
 	case known && record.State != operationIntended:
 		return nil
 	case !known && !o.NotAfter.IsZero() && c.options.Clock.Now().After(o.NotAfter):
@@ -241,7 +241,7 @@ func (c *Converger) runOperation(ctx context.Context, records *operationLedger, 
 	gone := apierrors.IsNotFound(err)
 	switch {
 	case meta.IsNoMatchError(err), gone && !known:
-		return fmt.Errorf("there is no such object on cluster %s", operationCluster(o.Kind))
+		return fmt.Errorf("cluster %s has no such object", operationCluster(o.Kind))
 	case err != nil && !gone:
 		return c.connections.clusters[operationCluster(o.Kind)].Explain(target, "read", err)
 	}

@@ -59,8 +59,8 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	c = w.newConverger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual), "it is in nobody's way")
 	require.Len(t, c.currentRun.report.PendingOperations, 1)
-	assert.Equal(t, `operation second, retry on Shoot default/ops: the operation "maintain" of Shoot default/ops was not taken up yet, `+
-		`and blocks others until a controller that does it has; to withdraw it, on cluster virtual: kubectl annotate shoot -n default ops gardener.cloud/operation-`, c.currentRun.report.PendingOperations[0].String())
+	assert.Equal(t, `operation second, retry on Shoot default/ops: the operation "maintain" of Shoot default/ops has not started yet `+
+		`and blocks others until its controller starts it; to withdraw it, on cluster virtual: kubectl annotate shoot -n default ops gardener.cloud/operation-`, c.currentRun.report.PendingOperations[0].String())
 	assert.Equal(t, "maintain", takeOperation(t, "ops"))
 	c = w.newConverger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
@@ -72,8 +72,8 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	w.clock.Step(time.Second)
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	require.Len(t, c.currentRun.report.PendingOperations, 1)
-	assert.Contains(t, c.currentRun.report.PendingOperations[0].String(), "operation second, retry on Shoot default/ops: it was asked for 20")
-	assert.Contains(t, c.currentRun.report.PendingOperations[0].String(), `the operation "retry" of Shoot default/ops was not taken up yet`)
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].String(), "operation second, retry on Shoot default/ops: it was requested 20")
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].String(), `the operation "retry" of Shoot default/ops has not started yet`)
 	assert.Equal(t, "retry", takeOperation(t, "ops"))
 	assert.Len(t, c.currentRun.report.Operations, 2)
 	c = w.mustSync()
@@ -88,8 +88,8 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	c = w.newConverger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	require.Len(t, c.currentRun.report.PendingOperations, 1, "nobody does it: that is known at once")
-	assert.Contains(t, c.currentRun.report.PendingOperations[0].String(), "operation nobody, rotate-ssh-keypair on Shoot default/ops: it was asked for 20")
-	assert.Contains(t, c.currentRun.report.PendingOperations[0].Reason, `no part of Pergola does it in this version: the operation "rotate-ssh-keypair" of Shoot default/ops was not taken up yet`)
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].String(), "operation nobody, rotate-ssh-keypair on Shoot default/ops: it was requested 20")
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].Reason, `no part of Pergola does it in this version: the operation "rotate-ssh-keypair" of Shoot default/ops has not started yet`)
 	assert.Contains(t, c.currentRun.report.PendingOperations[0].Reason, "kubectl annotate shoot -n default ops gardener.cloud/operation-")
 	assert.Equal(t, "rotate-ssh-keypair", takeOperation(t, "ops"))
 	w.remove("operations/nobody.yaml")
@@ -100,7 +100,7 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	assert.Empty(t, takeOperation(t, "ops"))
 	assert.Len(t, c.currentRun.report.Operations, 3)
 	require.Len(t, c.currentRun.report.PendingOperations, 1)
-	assert.Contains(t, c.currentRun.report.PendingOperations[0].Reason, "its time was over (notAfter 2001-01-01T00:00:00Z)")
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].Reason, "it expired (notAfter 2001-01-01T00:00:00Z)")
 	assert.True(t, c.currentRun.report.PendingOperations[0].Expired)
 
 	w.remove("operations/late.yaml")
@@ -132,25 +132,25 @@ func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
 	got := waiting()
 	require.Len(t, got, 2, got)
 	for i, id := range []string{"b, rotate-ssh-keypair", "c, retry"} {
-		assert.Regexp(t, "^operation "+id+" on Shoot default/queue: operation a, reconcile, on the same object was asked for 20[-0-9:TZ]+, and this one is asked for with the first sync after that one was taken up$", got[i])
+		assert.Regexp(t, "^operation "+id+" on Shoot default/queue: operation a, reconcile, on the same object was requested 20[-0-9:TZ]+; this one follows with the first sync after that one has started$", got[i])
 	}
 	w.clock.Step(operationStartTime + time.Second)
 	got = waiting()
 	require.Len(t, got, 2, got)
-	assert.Contains(t, got[0], "after that one was taken up: the operation \"reconcile\" of Shoot default/queue was not taken up yet, and blocks others until a controller that does it has; to withdraw it, on cluster virtual: kubectl ")
+	assert.Contains(t, got[0], "after that one has started: the operation \"reconcile\" of Shoot default/queue has not started yet and blocks others until its controller starts it; to withdraw it, on cluster virtual: kubectl ")
 
 	assert.Equal(t, "reconcile", takeOperation(t, "queue"))
 	got = waiting()
 	require.Len(t, got, 2, got)
-	assert.Contains(t, got[1], "operation c, retry on Shoot default/queue: operation b, rotate-ssh-keypair, on the same object was asked for 20")
-	assert.Contains(t, got[1], ", which no part of Pergola does in this version: the operation \"rotate-ssh-keypair\" of Shoot default/queue was not taken up yet")
+	assert.Contains(t, got[1], "operation c, retry on Shoot default/queue: operation b, rotate-ssh-keypair, on the same object was requested 20")
+	assert.Contains(t, got[1], ", but no part of Pergola implements that one in this version: the operation \"rotate-ssh-keypair\" of Shoot default/queue has not started yet")
 	assert.Contains(t, got[1], "kubectl annotate shoot -n default queue gardener.cloud/operation-")
 
 	// The mark of the last operation from Git stays; it must not be mistaken for this one.
 	patchShoot(t, "queue", "somebody", `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
 	got = waiting()
 	require.Len(t, got, 1, got)
-	assert.Contains(t, got[0], "operation c, retry on Shoot default/queue: the operation \"maintain\" of Shoot default/queue was not taken up yet")
+	assert.Contains(t, got[0], "operation c, retry on Shoot default/queue: the operation \"maintain\" of Shoot default/queue has not started yet")
 	assert.Equal(t, "maintain", takeOperation(t, "queue"))
 	assert.Empty(t, waiting())
 	assert.Equal(t, "retry", takeOperation(t, "queue"))
@@ -223,7 +223,7 @@ func TestOperate(t *testing.T) {
 		"rotate-ca-complete":                   "",
 		"maintain;retry":                       "together",
 		"rotate-etcd-encryption-key-start":     "",
-		"reconcile;" + "confirm-deletion":      "goes alone",
+		"reconcile;" + "confirm-deletion":      "cannot be combined with other operations",
 		"rollout-workers=a":                    "",
 		"rotate-credentials-complete;maintain": "together",
 	} {
@@ -238,7 +238,7 @@ func TestOperate(t *testing.T) {
 		assert.Empty(t, takeOperation(t, "operate"), operation)
 	}
 	require.NoError(t, operate("reconcile"))
-	require.ErrorContains(t, operate("retry"), `the operation "reconcile" of Shoot default/operate was not taken up yet`)
+	require.ErrorContains(t, operate("retry"), `the operation "reconcile" of Shoot default/operate has not started yet`)
 	assert.Equal(t, "reconcile", takeOperation(t, "operate"))
 	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot operate", Operation: "reconcile"}), "lacks the namespace")
 	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot default/nothing", Operation: "reconcile"}), "not found")
@@ -317,11 +317,11 @@ func TestOperateWaits(t *testing.T) {
 			return len(said) > 0
 		})
 		first := <-said
-		assert.Contains(t, first.text, "nobody has taken it up yet")
+		assert.Contains(t, first.text, "it has not started yet")
 		assert.GreaterOrEqual(t, first.at, operationStartTime, "that is no alarm while somebody may be about to")
 		cancel()
 		err := <-ended
-		require.ErrorContains(t, err, "reconcile on Shoot default/waits-long was asked for, and nobody has taken it up before it was interrupted: it stays asked for")
+		require.ErrorContains(t, err, "reconcile on Shoot default/waits-long was requested, but did not start before the interruption: the request stays")
 		assert.NotContains(t, err.Error(), "kubectl", "that was said before")
 	})
 }
@@ -347,7 +347,7 @@ func TestOperateStopsWithoutHandler(t *testing.T) {
 	})
 	err := <-ended
 	require.ErrorAs(t, err, new(*NoHandlerError))
-	require.ErrorContains(t, err, "maintain on Shoot default/alone was asked for, and nobody has taken it up within 20s; no part of Pergola does it in this version. It stays asked for")
+	require.ErrorContains(t, err, "maintain on Shoot default/alone was requested, but did not start within 20s; no part of Pergola implements it in this version. The request stays")
 	require.ErrorContains(t, err, "; to withdraw it, on cluster virtual: kubectl annotate shoot -n default alone gardener.cloud/operation-")
 	assert.GreaterOrEqual(t, w.clock.Since(began), operationStartTime)
 	assert.Equal(t, "maintain", takeOperation(t, "alone"))
@@ -356,7 +356,7 @@ func TestOperateStopsWithoutHandler(t *testing.T) {
 	require.NoError(t, unstructured.SetNestedField(live.Object, "far", "spec", "seedName"))
 	look := handlerCheck{cluster: c.connections.clusters[Virtual], operation: "reconcile"}
 	err = look.checkHandler(testContext(t), live, w.clock.Now(), w.clock.Now())
-	require.ErrorContains(t, err, "reconcile on Shoot default/alone was asked for, and nobody does it: no gardenlet of seed far runs: nobody ever had its lease gardener-system-seed-lease/far. It stays asked for, and begins when one runs; to withdraw it, on cluster virtual: kubectl ")
+	require.ErrorContains(t, err, "reconcile on Shoot default/alone was requested, but cannot start: no gardenlet of seed far runs: its lease gardener-system-seed-lease/far never had a holder. The request stays, and starts when one runs; to withdraw it, on cluster virtual: kubectl ")
 	require.NoError(t, look.checkHandler(testContext(t), live, w.clock.Now(), w.clock.Now()), "it was looked a moment ago")
 }
 

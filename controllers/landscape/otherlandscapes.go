@@ -205,7 +205,7 @@ func (e *declaredElsewhereError) Error() string {
 	if e.file != "" {
 		where = ", in " + e.file
 	}
-	return "landscape " + e.landscape + " declares this object as well" + where + ", and had it first"
+	return "landscape " + e.landscape + " declares this object as well" + where + ", and declared it first"
 }
 
 // PendingMoveSources returns the landscapes that a run waits for, because they still own moved
@@ -262,7 +262,7 @@ func (a *otherLandscapes) explainConflicts(err error) error {
 			}
 			e.Err = &declaredElsewhereError{landscape: n.name, file: entry.Source}
 			e.Message = e.Err.Error()
-			e.Hint = "declare it in one of the two only"
+			e.Hint = "declare it in only one of the two"
 		}
 	}
 	return err

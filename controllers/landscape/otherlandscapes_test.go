@@ -54,8 +54,8 @@ func TestMovesAreHandedOver(t *testing.T) {
 		uid := uidOf(t, "mova-x")
 		to.write("b.yaml", mapFile("movb-own", "mova-x"))
 		_, err := to.sync()
-		require.ErrorContains(t, err, "landscape mova declares this object as well, in a.yaml, and had it first")
-		require.ErrorContains(t, err, "declare it in one of the two only")
+		require.ErrorContains(t, err, "landscape mova declares this object as well, in a.yaml, and declared it first")
+		require.ErrorContains(t, err, "declare it in only one of the two")
 		from.write("a.yaml", mapFile("mova-stays"))
 		from.mustSync()
 		assert.Equal(t, uid, uidOf(t, "mova-x"), "it was not deleted")
@@ -214,7 +214,7 @@ func TestTwoLandscapesDeclareTheSame(t *testing.T) {
 	for range 3 {
 		_, err := two.sync()
 		require.ErrorContains(t, err, "b.yaml:2: cluster virtual: ConfigMap default/two-x")
-		require.ErrorContains(t, err, "landscape two-a declares this object as well, in files/a.yaml, and had it first")
+		require.ErrorContains(t, err, "landscape two-a declares this object as well, in files/a.yaml, and declared it first")
 		one.mustSync()
 	}
 	after, err := resourceClient(t, configMapResource, "default").Get(testContext(t), "two-x", metav1.GetOptions{})

@@ -27,11 +27,11 @@ func TestReviewedRemovalWaits(t *testing.T) {
 	}{
 		"reviewed": {
 			permit.NewReview("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}),
-			"it may have moved to another landscape: it is deleted when these have been synced and do not declare it: waitb\n",
+			"it may have moved to another landscape; it is deleted once these are synced and do not declare it: waitb\n",
 			func(from, other *folderLandscape) { from.syncUntilDeleted("wait-x", other) },
 		},
 		"reviewed, and a run fails before it is asked again": {
-			permit.NewReview("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
+			permit.NewReview("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted once these are synced",
 			func(from, other *folderLandscape) {
 				from.write("b.yaml", mapFile("Wait-refused")) // an invalid name
 				_, err := from.sync()
@@ -41,7 +41,7 @@ func TestReviewedRemovalWaits(t *testing.T) {
 			},
 		},
 		"reviewed, and held by the gate since": {
-			permit.NewReview("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
+			permit.NewReview("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted once these are synced",
 			func(from, other *folderLandscape) {
 				answerQuestions(from, other)
 				from.gate.MaxDeletions = permit.Limit(0)
@@ -51,7 +51,7 @@ func TestReviewedRemovalWaits(t *testing.T) {
 			},
 		},
 		"not reviewed": {
-			nothing, "no review has shown that it goes, so that it needs an approval, also when these have been synced and do not declare it: waitb",
+			nothing, "no review has shown its deletion, so it needs an approval even after these are synced: waitb",
 			func(from, other *folderLandscape) {
 				answerQuestions(from, other)
 				c := from.mustSync()

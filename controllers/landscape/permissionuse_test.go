@@ -77,7 +77,7 @@ func TestPermissionsCountOnce(t *testing.T) {
 			eventually(t, "it is told", func() bool { _, n := h.lastOf("recreated"); return n > 0 })
 			told, _ := h.lastOf("recreated")
 			assert.False(t, told.Repaired)
-			assert.Contains(t, told.Error, "approving "+permit.ApprovalID(Virtual, recreatedRef)+"-7 lets it pass")
+			assert.Contains(t, told.Error, "approve "+permit.ApprovalID(Virtual, recreatedRef)+"-7 to permit it")
 			assert.Equal(t, permit.ApprovalID(Virtual, recreatedRef)+"-7", told.Approval)
 			assert.NotEmpty(t, told.HoldText)
 			cancel()

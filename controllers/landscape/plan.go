@@ -18,7 +18,7 @@ import (
 const noteIncomplete = "incomplete: "
 
 // noteVirtualPending is the note of a plan for a virtual garden without access.
-const noteVirtualPending = "the virtual garden is not made yet: everything in it is to be created, as far as its API server will admit it"
+const noteVirtualPending = "the virtual garden does not exist yet: everything in it will be created, as far as its API server admits it"
 
 // NotesWithoutProblems returns the notes of a plan, without the note that repeats its error.
 func NotesWithoutProblems(p change.Plan) []string {
@@ -87,7 +87,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 	c.gateForPlan(&p).MarkHeld(&p, totals)
 	err := errors.Join(problems...)
 	if found := owner.Problems(err); len(found) > 0 {
-		p.Notes = append(p.Notes, noteIncomplete+"what these problems concern could not be compared: "+strings.Join(found, "; "))
+		p.Notes = append(p.Notes, noteIncomplete+"the comparison has problems: "+strings.Join(found, "; "))
 	}
 	return p, err
 }

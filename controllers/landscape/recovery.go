@@ -43,7 +43,7 @@ func checkRestored(live *unstructured.Unstructured) error {
 	if !is {
 		return nil
 	}
-	return fmt.Errorf("not reconciled, because backup %s is not restored completely: go on with pergola restore, with the same file", backup)
+	return fmt.Errorf("not reconciled, because backup %s is not restored completely: continue with pergola restore and the same file", backup)
 }
 
 // DeclaredGarden returns the Garden as Git declares it.
@@ -85,7 +85,7 @@ func LiveGarden(ctx context.Context, runtime *apply.Cluster, name string) (*unst
 			return &list.Items[i], nil
 		}
 	}
-	return nil, fmt.Errorf("the Garden of cluster %s is %q, and the landscape declares %q", runtime.Name(), list.Items[0].GetName(), name)
+	return nil, fmt.Errorf("the Garden of cluster %s is %q, but the landscape declares %q", runtime.Name(), list.Items[0].GetName(), name)
 }
 
 // AcquireLease acquires the lease of a cluster's reconciler until the converger is closed.
@@ -151,7 +151,7 @@ func (c *Converger) FinishGardenRestore(ctx context.Context, backup, uid string,
 
 func (c *Converger) applyGarden(ctx context.Context, garden *unstructured.Unstructured, manager string) error {
 	if _, err := c.connections.clusters[Runtime].Dynamic().Resource(gardenResource).Apply(ctx, garden.GetName(), garden, metav1.ApplyOptions{FieldManager: manager, Force: true}); err != nil {
-		return c.connections.clusters[Runtime].Explain(apply.RefOf(garden), "make", err)
+		return c.connections.clusters[Runtime].Explain(apply.RefOf(garden), "create", err)
 	}
 	return nil
 }

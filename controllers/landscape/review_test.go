@@ -117,12 +117,12 @@ func TestRemovedOwnersAreHeld(t *testing.T) {
 	held := c.currentRun.report.HeldDeletions()
 	require.Len(t, held, 1)
 	assert.Equal(t, "Shoot default/removed", held[0].Object)
-	assert.Contains(t, held[0].Reason, "its file is gone")
-	const stuck = "this version cannot take down a Shoot with what runs for it: put the file back, or delete it by hand, which needs, on cluster virtual: " +
+	assert.Contains(t, held[0].Reason, "its file no longer exists")
+	const stuck = "this version cannot delete a Shoot with everything that runs for it. To keep it, put the file back; to delete it by hand, first run, on cluster virtual: " +
 		"kubectl annotate shoot -n default removed confirmation.gardener.cloud/deletion=true"
 	assert.Contains(t, held[0].Reason, stuck, "at once, and not after somebody has approved it")
 	assert.Empty(t, held[0].Approval, "no approval would lead anywhere")
-	assert.Contains(t, c.currentRun.report.HeldText(), "Shoot default/removed on cluster virtual: its file is gone, but "+stuck)
+	assert.Contains(t, c.currentRun.report.HeldText(), "Shoot default/removed on cluster virtual: its file no longer exists, but "+stuck)
 	assertSameHolds(t, c, held)
 
 	t.Run("confirmed on the live object", func(t *testing.T) {

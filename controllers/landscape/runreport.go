@@ -63,7 +63,7 @@ func (w PendingOperation) PortableText() string { return w.text(w.PortableReason
 func (w PendingOperation) text(reason string) string {
 	ranOut := ""
 	if w.Expired {
-		ranOut = ", ran out and is never executed"
+		ranOut = ", has expired and is never executed"
 	}
 	return fmt.Sprintf("operation %s, %s on %s%s: %s", w.ID, w.Operation, w.Object, ranOut, reason)
 }
@@ -123,7 +123,7 @@ func (r *RunReport) HeldText() string {
 
 // MoreHeldText describes the held objects beyond the limit of a seed's report.
 func MoreHeldText(n int) string {
-	return fmt.Sprintf("%d more are held: Events DeletionHeld tell which", n)
+	return fmt.Sprintf("%d more are held: see Events DeletionHeld", n)
 }
 
 // HeldDeletions returns the held objects for status.held.

@@ -62,7 +62,7 @@ func TestRemovedShootInADryRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, p.Items, 1)
 	assert.Equal(t, change.Hold, p.Items[0].Action)
-	assert.Contains(t, p.Items[0].Reason, "its file is gone, but this version cannot take down a Shoot")
+	assert.Contains(t, p.Items[0].Reason, "its file no longer exists, but this version cannot delete a Shoot")
 	assert.Empty(t, p.Items[0].Approval)
 	assert.Empty(t, p.Items[0].Consequences)
 	assert.Empty(t, p.Items[0].Pools)

@@ -58,11 +58,11 @@ func staleRoleOf(lease *coordinationv1.Lease, name string, after time.Duration, 
 func (s *StaleRole) Text(now time.Time) string {
 	switch {
 	case s.LastRenewal == nil:
-		return fmt.Sprintf("nobody ever had its lease %s", s.Lease)
+		return fmt.Sprintf("its lease %s never had a holder", s.Lease)
 	case s.Holder == "":
-		return fmt.Sprintf("its lease %s was given back %s ago", s.Lease, duration.HumanDuration(max(now.Sub(*s.LastRenewal), 0)))
+		return fmt.Sprintf("its lease %s was released %s ago", s.Lease, duration.HumanDuration(max(now.Sub(*s.LastRenewal), 0)))
 	}
-	return fmt.Sprintf("%s renewed its lease %s last %s ago", HolderText(s.Holder), s.Lease, duration.HumanDuration(now.Sub(*s.LastRenewal)))
+	return fmt.Sprintf("%s last renewed its lease %s %s ago", HolderText(s.Holder), s.Lease, duration.HumanDuration(now.Sub(*s.LastRenewal)))
 }
 
 // StaleOperator returns nil if an operator runs in a cluster.
@@ -148,7 +148,7 @@ func (c *Converger) staleGardenlets(ctx context.Context, states []OwnerStatus, n
 }
 
 // gardenletHint explains why the condition is not True although the seed is reconciled.
-const gardenletHint = "A pergola apply converges the seed while it runs, and posts no such status: start the gardenlet of the seed, and the operator, to have it looked after."
+const gardenletHint = "A pergola apply reconciles the seed while it runs, but posts no such status. Start the gardenlet of the seed, and the operator."
 
 // staleConditions returns the conditions of an owner whose gardenlet is silent: the last written
 // ones are outdated. Conditions of a Shoot stay longer.

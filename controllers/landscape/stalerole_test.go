@@ -35,15 +35,15 @@ func TestStaleRole(t *testing.T) {
 		lease *coordinationv1.Lease
 		want  string
 	}{
-		"never":                {nil, "nobody ever had its lease garden/role"},
-		"never renewed":        {&coordinationv1.Lease{}, "nobody ever had its lease garden/role"},
+		"never":                {nil, "its lease garden/role never had a holder"},
+		"never renewed":        {&coordinationv1.Lease{}, "its lease garden/role never had a holder"},
 		"renewed":              {renewedLease("a", 10*time.Second), ""},
 		"of a clock ahead":     {renewedLease("a", -time.Minute), ""},
-		"given back just now":  {renewedLease("", time.Second), "its lease garden/role was given back 1s ago"},
-		"by a clock ahead":     {renewedLease("", -time.Minute), "its lease garden/role was given back 0s ago"},
+		"given back just now":  {renewedLease("", time.Second), "its lease garden/role was released 1s ago"},
+		"by a clock ahead":     {renewedLease("", -time.Minute), "its lease garden/role was released 0s ago"},
 		"may have crashed":     {renewedLease("a", 59*time.Second), ""},
-		"given back long ago":  {renewedLease("", 3*time.Minute), "its lease garden/role was given back 3m ago"},
-		"whose holder crashed": {renewedLease("a", time.Minute), "a renewed its lease garden/role last 60s ago"},
+		"given back long ago":  {renewedLease("", 3*time.Minute), "its lease garden/role was released 3m ago"},
+		"whose holder crashed": {renewedLease("a", time.Minute), "a last renewed its lease garden/role 60s ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := staleRoleOf(c.lease, "garden/role", staleAfter, noon)
@@ -74,8 +74,8 @@ func TestConditionsOfStaleGardenlet(t *testing.T) {
 	assert.Equal(t, []string{"Unknown", "Unknown", "Unknown"}, statuses("Shoot", long, false))
 	assert.Equal(t, []string{"True", "True", "True"}, statuses("Shoot", long, true), "they were judged now")
 	assert.Equal(t, "True", string(conditions[0].Status), "the former ones stay as they are")
-	assert.Contains(t, long.staleConditions("Seed", conditions, false, noon)[0].Message, "g renewed its lease ns/one last 3m20s ago")
-	assert.Contains(t, long.staleConditions("Seed", conditions, false, noon)[0].Message, "A pergola apply converges the seed while it runs, and posts no such status: start the gardenlet")
+	assert.Contains(t, long.staleConditions("Seed", conditions, false, noon)[0].Message, "g last renewed its lease ns/one 3m20s ago")
+	assert.Contains(t, long.staleConditions("Seed", conditions, false, noon)[0].Message, "A pergola apply reconciles the seed while it runs, but posts no such status. Start the gardenlet")
 }
 
 // TestStatusMarksStaleGardenlet checks that the heartbeat of a seed is read from the virtual

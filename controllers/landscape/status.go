@@ -235,7 +235,7 @@ const runApplyHint = " (run pergola apply)"
 // statusErrorText explains why the status of an owner could not be read, with a hint.
 func statusErrorText(o *convergedOwner, err error) string {
 	if isAbsent(err) {
-		return fmt.Sprintf("it is not on cluster %s, because what Git declares was not applied there yet%s", o.Home.Name(), runApplyHint)
+		return fmt.Sprintf("it does not exist on cluster %s, because its declaration was not applied there yet%s", o.Home.Name(), runApplyHint)
 	}
 	return errorText(err)
 }

@@ -25,7 +25,7 @@ type UninventoriedKind struct {
 func UninventoriedKinds() []UninventoriedKind {
 	return []UninventoriedKind{
 		{
-			"Secrets labelled managed-by=secrets-manager", "generated secrets; the secrets manager removes what is not asked for any more",
+			"Secrets labelled managed-by=secrets-manager", "generated secrets; the secrets manager removes those that are no longer requested",
 			func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == "Secret" && o.GetLabels()["managed-by"] == "secrets-manager"
 			},
@@ -44,17 +44,17 @@ func UninventoriedKinds() []UninventoriedKind {
 			},
 		},
 		{
-			"ServiceAccounts kube-system/* that Secrets shoot-access-* ask for", "who control planes are in the API server that they serve; as upstream's they live as long as it does",
+			"ServiceAccounts kube-system/* that Secrets shoot-access-* request", "identities of control planes in their API server; as in upstream, they live as long as it does",
 			tokenrequestor.IsRequested,
 		},
 		{
-			"ConfigMaps garden/" + owner.InventoryPrefix + "*", "the inventories themselves; each goes with its bundle",
+			"ConfigMaps garden/" + owner.InventoryPrefix + "*", "the inventories themselves; each is deleted with its bundle",
 			func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == "ConfigMap" && o.GetNamespace() == owner.InventoryNamespace && strings.HasPrefix(o.GetName(), owner.InventoryPrefix)
 			},
 		},
 		{
-			fmt.Sprintf("Leases %[1]s/%[2]s (runtime cluster) and %[1]s/%[3]s (seeds)", leasesNamespace, operatorLease, gardenletLease), "who converges; they outlive the process",
+			fmt.Sprintf("Leases %[1]s/%[2]s (runtime cluster) and %[1]s/%[3]s (seeds)", leasesNamespace, operatorLease, gardenletLease), "the identity of the reconciling process; they outlive it",
 			func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == "Lease" && o.GetNamespace() == leasesNamespace && slices.Contains([]string{operatorLease, gardenletLease}, o.GetName())
 			},

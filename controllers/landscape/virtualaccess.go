@@ -88,7 +88,7 @@ func GardenAddress(ctx context.Context, of *rest.Config) (string, error) {
 		return "", fmt.Errorf("reading the Garden of the runtime cluster, for its address: %w", addresses.RedactError(err))
 	}
 	if len(list.Items) == 0 {
-		return "", errors.New("the runtime cluster has no Garden, which says its address: give --kubeconfig virtual=PATH")
+		return "", errors.New("the runtime cluster has no Garden with its address: give --kubeconfig virtual=PATH")
 	}
 	garden := &operatorv1alpha1.Garden{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[0].Object, garden); err != nil {

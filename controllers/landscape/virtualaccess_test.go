@@ -194,7 +194,7 @@ func TestFirstBootstrap(t *testing.T) {
 		status := d.converger.Status(ctx, StatusOptions{Live: live, Components: live})
 		assert.False(t, status.Ready)
 		require.Len(t, status.Owners, 1)
-		assert.Equal(t, "it is not on cluster runtime, because what Git declares was not applied there yet (run pergola apply)", status.Owners[0].Error)
+		assert.Equal(t, "it does not exist on cluster runtime, because its declaration was not applied there yet (run pergola apply)", status.Owners[0].Error)
 	}
 
 	ended := make(chan error, 1)
@@ -211,7 +211,7 @@ func TestFirstBootstrap(t *testing.T) {
 	require.Len(t, status.Owners, 1)
 	for _, c := range status.Owners[0].Conditions {
 		if c.Type == "VirtualGardenAPIServerAvailable" {
-			assert.Contains(t, c.Message, "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
+			assert.Contains(t, c.Message, "access to the virtual garden does not exist yet: Secret garden/gardener-internal is created with the Garden")
 		}
 	}
 	d.createAccess()
@@ -237,7 +237,7 @@ func TestVirtualGardenWithoutAccess(t *testing.T) {
 	_, err := d.converger.Apply(testContext(t))
 	require.Error(t, err)
 	problems := strings.Join(owner.Problems(err), "\n")
-	assert.Contains(t, problems, "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
+	assert.Contains(t, problems, "access to the virtual garden does not exist yet: Secret garden/gardener-internal is created with the Garden")
 }
 
 // TestRuntimeClusterAlone checks that a landscape without a Garden or objects for a virtual garden

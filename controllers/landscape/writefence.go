@@ -6,7 +6,7 @@ import (
 )
 
 // ErrLeaseUncertain is the error of a write when another process may hold the lease already.
-var ErrLeaseUncertain = errors.New("nothing is written: the lease was not renewed in time, so that another instance may work already")
+var ErrLeaseUncertain = errors.New("nothing is written: the lease was not renewed in time, so another instance may be active")
 
 // writeFence blocks writes to a cluster once another process may hold the lease. A process that was
 // paused, and continues after its successor took over, learns about the lost lease only with the

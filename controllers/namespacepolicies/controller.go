@@ -96,15 +96,15 @@ func New(config *rest.Config, o Options) (*Controller, error) {
 	c := &Controller{options: o, config: config, repairLimiter: repairLimiter{clock: o.Clock}}
 	var err error
 	if c.client, err = kubernetes.NewForConfig(config); err != nil {
-		return nil, fmt.Errorf("a client for policies of namespaces: %w", err)
+		return nil, fmt.Errorf("creating a client for policies of namespaces: %w", err)
 	}
 	meta, err := metadata.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("a client for policies of namespaces: %w", err)
+		return nil, fmt.Errorf("creating a client for policies of namespaces: %w", err)
 	}
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("a client for policies of namespaces: %w", err)
+		return nil, fmt.Errorf("creating a client for policies of namespaces: %w", err)
 	}
 	c.namespaces = metadatainformer.NewFilteredMetadataInformer(meta, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", 0, cache.Indexers{}, nil).Informer()
 	c.policies = informers.NewSharedInformerFactory(c.client, 0).Networking().V1().NetworkPolicies().Informer()
@@ -228,7 +228,7 @@ func (c *Controller) processNext(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		c.options.Log.Error("the network policies of a namespace", "namespace", name, "error", err)
+		c.options.Log.Error("cannot reconcile the network policies of a namespace", "namespace", name, "error", err)
 		c.queue.AddRateLimited(name)
 	default:
 		c.queue.Forget(name)

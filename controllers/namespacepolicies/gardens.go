@@ -37,7 +37,7 @@ func FollowGarden(ctx context.Context, config *rest.Config, c *Controller, log *
 		}
 		networks, err := NetworksOfGarden(garden)
 		if err != nil {
-			log.Error("network policies of namespaces stay as they are", "error", err)
+			log.Error("network policies of namespaces stay unchanged", "error", err)
 			return
 		}
 		c.SetNetworks(networks)

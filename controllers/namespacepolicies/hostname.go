@@ -57,7 +57,7 @@ func (c *Controller) pollHostAddresses(ctx context.Context) {
 	for {
 		found, err := c.options.LookupHost(ctx, host)
 		if err != nil && ctx.Err() == nil {
-			c.options.Log.Info("the addresses of the API server stay as they were known", "host", host, "error", err)
+			c.options.Log.Info("cannot look up the API server; its last known addresses stay in use", "host", host, "error", err)
 		}
 		if at := addressesWithPort(found, port); len(at) > 0 {
 			c.setAPIServerAddresses(at)

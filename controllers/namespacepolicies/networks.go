@@ -82,13 +82,13 @@ func parseRanges(value any) ([]netip.Prefix, error) {
 	case []any:
 		texts = v
 	default:
-		return nil, fmt.Errorf("%v is no range of addresses", v)
+		return nil, fmt.Errorf("%v is not an address range", v)
 	}
 	var out []netip.Prefix
 	for _, text := range texts {
 		prefix, err := netip.ParsePrefix(fmt.Sprint(text))
 		if err != nil {
-			return nil, fmt.Errorf("%q is no range of addresses: %w", text, err)
+			return nil, fmt.Errorf("%q is not an address range: %w", text, err)
 		}
 		out = append(out, prefix.Masked())
 	}

@@ -156,7 +156,7 @@ func (s *destinationQueue) sendQueued(ctx context.Context) {
 		result, err := s.sendWithRetries(ctx, &tell, it, lost)
 		s.notifier.metrics.count(it.destination.Type, result)
 		if err != nil {
-			s.notifier.Log.Info("somebody could not be told", "landscape", s.key.landscape.String(), "notification", s.key.name, "reason", it.event.Reason, "error", hideSecrets(err.Error(), []Destination{it.destination}))
+			s.notifier.Log.Info("a notification could not be sent", "landscape", s.key.landscape.String(), "notification", s.key.name, "reason", it.event.Reason, "error", hideSecrets(err.Error(), []Destination{it.destination}))
 			s.notifier.mu.Lock()
 			s.forgetItem(it)
 			s.droppedCount += lost
@@ -181,7 +181,7 @@ func (s *destinationQueue) sendWithRetries(ctx context.Context, tell *messageSen
 			return resultFailed, err
 		}
 		if !s.sleep(ctx, max(backoff.Step(), min(least, maxRetryAfter))) {
-			return resultFailed, fmt.Errorf("%w; there is no time for another try", err)
+			return resultFailed, fmt.Errorf("%w; no time is left for a retry", err)
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (t *messageSender) sendWebhook(ctx context.Context, s *destinationQueue, it
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, it.destination.URL, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the url of the webhook is not one")
+		return errors.New("the URL of the webhook is invalid")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pergola")
@@ -186,7 +186,7 @@ func webhookClient(ca []byte, proxy func(*http.Request) (*url.URL, error)) (*htt
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(ca) {
-			return nil, errors.New("ca.crt holds no certificate as PEM")
+			return nil, errors.New("ca.crt has no PEM certificate")
 		}
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
 	}

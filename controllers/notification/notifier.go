@@ -153,7 +153,7 @@ func (n *Notifier) Start(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-n.Clock.After(n.GracePeriod):
-		n.Log.Info("what waits to be told is given up: there is no time for it any more")
+		n.Log.Info("unsent notifications are dropped: the grace period is over")
 		cancel()
 		<-done
 	}

@@ -351,5 +351,5 @@ func TestDestinations(t *testing.T) {
 	out, errs = Destinations("file:///srv/git/landscape.git", given[:2], read)
 	require.Len(t, out, 1)
 	require.Len(t, errs, 1)
-	assert.EqualError(t, errs[0], `notification "a": a commit status cannot be set: the URL of the source names no host: a forge cannot be found by it`)
+	assert.EqualError(t, errs[0], `notification "a": a commit status cannot be set: the URL of the source names no host, so its forge is unknown`)
 }

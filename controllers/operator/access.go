@@ -51,7 +51,7 @@ func (s secretReader) read(ctx context.Context, key client.ObjectKey, field stri
 	err := s.client.Get(ctx, key, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%s: there is no Secret %s: %w", field, key, err)
+		return nil, fmt.Errorf("%s: Secret %s does not exist: %w", field, key, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: reading Secret %s: %w", field, key, err)
 	}
@@ -98,7 +98,7 @@ func checkDecrypted(object *landscapev1alpha1.Landscape, r *revision) error {
 	slices.Sort(names)
 	hint := "set spec.decryption.secretRef"
 	if d := object.Spec.Decryption; d != nil {
-		hint = fmt.Sprintf("put an age key that they are encrypted for into Secret %s (spec.decryption.secretRef), under a key that ends in %s", d.SecretRef.Name, suffixAgeKey)
+		hint = fmt.Sprintf("add a matching age key to Secret %s (spec.decryption.secretRef), under a key that ends in %s", d.SecretRef.Name, suffixAgeKey)
 	}
 	return fmt.Errorf("revision %s: %s: %s: %s", r.Revision(), landscape.MissingKeyText(r.landscape), joinLimited(names), hint)
 }

@@ -32,7 +32,7 @@ func TestGardenAccessIsDerived(t *testing.T) {
 	w.createLandscape("derives", r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Clusters = nil })
 	w.awaitLandscape("derives", func(l *landscapev1alpha1.Landscape) bool {
 		return strings.HasPrefix(readyText(l), "False ApplyFailed") &&
-			strings.Contains(readyText(l), "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
+			strings.Contains(readyText(l), "access to the virtual garden does not exist yet: Secret garden/gardener-internal is created with the Garden")
 	})
 	assert.Equal(t, "1", w.configMapValue("a"), "the runtime cluster does not wait")
 	w.createSecret(access.SecretName, map[string]string{access.KubeconfigKey: kubeconfig(t)})

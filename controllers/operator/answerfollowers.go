@@ -37,7 +37,7 @@ func (s *landscapeReconciler) answerFollowers() {
 
 // lastResult returns the result of the last sync.
 func (s *landscapeReconciler) lastResult() receiver.Progress {
-	out := receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseApplied, Done: true, Message: "the source has nothing new; " + s.jobs.lastOutcome.revision + " is applied already"}
+	out := receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseApplied, Done: true, Message: "the source has nothing new; " + s.jobs.lastOutcome.revision + " is already applied"}
 	fail := func(text string) receiver.Progress {
 		out.Phase, out.Message, out.Err = receiver.PhaseFailed, "", text
 		return out

@@ -72,7 +72,7 @@ func TestFollowWithoutCommit(t *testing.T) {
 		last = ask()
 		return last.Phase == receiver.PhaseFailed
 	})
-	assert.Contains(t, last.Err, "there is no Secret")
+	assert.Contains(t, last.Err, " does not exist")
 }
 
 // TestFollowOnOtherReplica: a replica without the lease reports the same from the object's status.

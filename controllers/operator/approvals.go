@@ -35,11 +35,11 @@ func approveCommandFor(held []landscapev1alpha1.HeldDeletion, landscape string) 
 	shown := strings.Join(ids, " ")
 	switch {
 	case len(ids) == 0:
-		return fmt.Sprintf(": pergola history %s shows what and why", landscape)
+		return fmt.Sprintf(": pergola history %s lists them with reasons", landscape)
 	case len(ids) > maxShownApprovals:
 		shown = "ID..."
 	}
-	return fmt.Sprintf(": pergola history %[1]s shows what and why, pergola approve %[1]s %[2]s lets it pass", landscape, shown)
+	return fmt.Sprintf(": pergola history %[1]s lists them with reasons, pergola approve %[1]s %[2]s approves them", landscape, shown)
 }
 
 // shownApproval returns the approval id that people use. Apply goroutines call it.
@@ -69,7 +69,7 @@ func (s *landscapeReconciler) recordApprovalUse(j *job, id string) bool {
 	s.status.writeIfChanged(s.lifetime.ctx)
 	if !slices.Contains(s.status.written.UsedApprovals, shown) {
 		s.status.desired.UsedApprovals = before
-		s.operator.role.Log.Warn("that an approval is used cannot be noted, so that nothing passes by it", "landscape", s.key.String(), "approval", shown)
+		s.operator.role.Log.Warn("the use of an approval cannot be recorded, so the approval has no effect", "landscape", s.key.String(), "approval", shown)
 		return false
 	}
 	j.permissions.usedApprovals = append(j.permissions.usedApprovals, shown)
@@ -93,8 +93,8 @@ func (s *landscapeReconciler) finishApprovals(j *job, report *landscape.RunRepor
 
 // lapsedText says that approvals lapsed.
 func lapsedText(ids []string) string {
-	return fmt.Sprintf("nothing passes by approval %s: what it was given for is not held, or not all of it, and it does not count for what is held later; "+
-		"status.held has what is held now", strings.Join(ids, ", "))
+	return fmt.Sprintf("approval %s lapsed without effect: its deletions are not all held now, and it does not count later; "+
+		"status.held lists the current ones", strings.Join(ids, ", "))
 }
 
 // UsedApprovalsText names the approvals that a sync used; empty for none.
@@ -105,7 +105,7 @@ func UsedApprovalsText(ids []string) string {
 	if more := len(ids) - maxShownApprovals; more > 0 {
 		ids = append(ids[:maxShownApprovals:maxShownApprovals], fmt.Sprintf("and %d more", more))
 	}
-	return "passed by approval: " + strings.Join(ids, ", ")
+	return "approvals used: " + strings.Join(ids, ", ")
 }
 
 // addPreviouslyHeld adds previously held deletions to the report of a failed sync, except the

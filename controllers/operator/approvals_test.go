@@ -32,8 +32,8 @@ func TestFinishApprovals(t *testing.T) {
 
 func TestUsedApprovalsText(t *testing.T) {
 	assert.Empty(t, UsedApprovalsText(nil))
-	assert.Equal(t, "passed by approval: a, b-2", UsedApprovalsText([]string{"a", "b-2"}))
-	assert.Equal(t, "passed by approval: 1, 2, 3, 4, 5, and 2 more", UsedApprovalsText([]string{"1", "2", "3", "4", "5", "6", "7"}))
+	assert.Equal(t, "approvals used: a, b-2", UsedApprovalsText([]string{"a", "b-2"}))
+	assert.Equal(t, "approvals used: 1, 2, 3, 4, 5, and 2 more", UsedApprovalsText([]string{"1", "2", "3", "4", "5", "6", "7"}))
 }
 
 // TestAddPreviouslyHeld: a sync that fails early forgets no held deletion.
@@ -41,13 +41,13 @@ func TestAddPreviouslyHeld(t *testing.T) {
 	before := []landscapev1alpha1.HeldDeletion{
 		{Cluster: "virtual", Object: "Secret default/seen", Reason: "old", Why: change.Reason{Detail: "old"}, Approval: "a"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "b-2"},
 		{Cluster: "runtime", Object: "Namespace passed", Approval: "c"}, {Cluster: "runtime", Object: "Namespace one", Reason: "protected", Approval: "e", Together: "g"},
-		{Cluster: "runtime", Object: "Namespace two", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "f", Together: "g"}, {Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone", Why: change.Reason{Detail: "its file is gone"}},
+		{Cluster: "runtime", Object: "Namespace two", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "f", Together: "g"}, {Cluster: "virtual", Object: "Seed gone", Reason: "its file no longer exists", Why: change.Reason{Detail: "its file no longer exists"}},
 	}
 	report := &landscape.RunReport{Held: []permit.HeldObjects{{Cluster: "virtual", Approval: "d", Objects: []apply.HeldObject{{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "seen"}, Reason: change.Reason{Detail: "new"}, ApprovalID: "d"}}}}}
 	(&job{permissions: jobPermissions{usedApprovals: []string{"c"}}}).addPreviouslyHeld(report, before)
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{
 		{Cluster: "virtual", Object: "Secret default/seen", Reason: "new", Why: change.Reason{Detail: "new"}, Approval: "d"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "b-2"},
 		{Cluster: "runtime", Object: "Namespace one", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "e", Together: "g"}, {Cluster: "runtime", Object: "Namespace two", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "f", Together: "g"},
-		{Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone", Why: change.Reason{Detail: "its file is gone"}},
+		{Cluster: "virtual", Object: "Seed gone", Reason: "its file no longer exists", Why: change.Reason{Detail: "its file no longer exists"}},
 	}, heldDeletionsOf(report, permit.Approvals{Used: []string{"b"}}))
 }

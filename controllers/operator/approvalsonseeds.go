@@ -47,11 +47,11 @@ func resolveApproval(held []landscapev1alpha1.HeldDeletion, given string, onSeed
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return "", fmt.Errorf("several clusters say that they hold something with the id %q: give the one that you mean, %s", id, strings.Join(choices, " or "))
+		return "", fmt.Errorf("several clusters hold something with the id %q: choose %s", id, strings.Join(choices, " or "))
 	case onSeed && named && cluster != "" && id != "":
 		return given, nil
 	case onSeed:
-		return "", fmt.Errorf("--on-seed: the Landscape lists nothing on a seed with the id %q: say on which one it is, as in SEED/%s", given, id)
+		return "", fmt.Errorf("--on-seed: the Landscape lists no held deletion on a seed with the id %q: name the seed, as in SEED/%s", given, id)
 	}
-	return "", fmt.Errorf("nothing that is held has the id %q: status.held of the Landscape shows what waits. An id of an Event DeletionHeld of a Seed or Shoot that is not there, because it is new or there are too many, takes --on-seed", given)
+	return "", fmt.Errorf("no held deletion has the id %q: see status.held of the Landscape; if only an Event DeletionHeld shows the id, add --on-seed", given)
 }

@@ -47,7 +47,7 @@ func TestResolveApproval(t *testing.T) {
 		want, fails string
 	}{
 		{given: "a", want: "a"}, {given: "all", want: "all"}, {given: "runtime/a", want: "a"}, {given: "c", want: "eu-1/c"}, {given: "d", want: "eu-1/d"}, {given: "eu-1/c", want: "eu-1/c"},
-		{given: "eu-2/c", fails: "nothing that is held"}, {given: "virtual/a", fails: "nothing that is held"}, {given: "", fails: "nothing that is held"}, {given: "virtual/", fails: "nothing that is held"},
+		{given: "eu-2/c", fails: "no held deletion has the id"}, {given: "virtual/a", fails: "no held deletion has the id"}, {given: "", fails: "no held deletion has the id"}, {given: "virtual/", fails: "no held deletion has the id"},
 		{given: "twice", fails: "eu-1/twice or runtime/twice"}, {given: "runtime/twice", want: "twice"}, {given: "eu-1/twice", want: "eu-1/twice"},
 		{given: "seeds", fails: "eu-2/seeds or eu-1/seeds"},
 		{given: "new", onSeed: true, fails: "SEED/new"}, {given: "a", onSeed: true, fails: "SEED/a"}, {given: "c", onSeed: true, want: "eu-1/c"}, {given: "eu-3/new", onSeed: true, want: "eu-3/new"},
@@ -66,11 +66,11 @@ func TestResolveApproval(t *testing.T) {
 // TestDroppedReportEntriesAreReported: dropped entries of a report are reported.
 func TestDroppedReportEntriesAreReported(t *testing.T) {
 	held := heldInReports(map[string]*seedpublication.SeedReport{"eu-1": {Dropped: 2}, "eu-2": nil})
-	const text = "the report of seed eu-1 is not understood: entries that are left out: 2"
+	const text = "the report of seed eu-1 has invalid entries, which are ignored: 2"
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "Seed eu-1", Reason: text, Why: change.Reason{Code: landscapev1alpha1.HeldIncompleteReport, Detail: text}}}, held)
 	assert.Zero(t, countAwaitingApproval(held))
-	assert.Contains(t, heldOnSeedsText(held), "is not understood")
+	assert.Contains(t, heldOnSeedsText(held), "has invalid entries")
 	held = heldInReports(map[string]*seedpublication.SeedReport{"eu-1": {HeldMore: 7, Held: []seedpublication.HeldObject{{Object: "ConfigMap a/b", Reason: change.Reason{Detail: "r"}, Approval: "1"}}}})
-	assert.Equal(t, "1 deletion or recreation on seed eu-1 waits for an approval; Seed eu-1 on seed eu-1: 7 more are held: Events DeletionHeld tell which", heldOnSeedsText(held))
+	assert.Equal(t, "1 deletion or recreation on seed eu-1 waits for an approval; Seed eu-1 on seed eu-1: 7 more are held: see Events DeletionHeld", heldOnSeedsText(held))
 	assert.Equal(t, 8, countAwaitingApproval(held))
 }

@@ -211,9 +211,9 @@ func (v conditionInput) staysAppliedText() string {
 // notMaintainedText says that the applied revision is not maintained.
 func (v conditionInput) notMaintainedText() string {
 	if v.revisions.applied == "" {
-		return fmt.Sprintf("no revision was applied completely yet, and nothing is kept now: %s", v.lastSync.maintainErr)
+		return fmt.Sprintf("no revision has been applied completely yet, and none is maintained now: %s", v.lastSync.maintainErr)
 	}
-	return fmt.Sprintf("%s was applied last, and nothing keeps it now: %s", v.revisions.applied, v.lastSync.maintainErr)
+	return fmt.Sprintf("%s was applied last and is not maintained now: %s", v.revisions.applied, v.lastSync.maintainErr)
 }
 
 func (v conditionInput) sourceCondition() (gardencorev1beta1.ConditionStatus, string, string) {
@@ -221,7 +221,7 @@ func (v conditionInput) sourceCondition() (gardencorev1beta1.ConditionStatus, st
 	case v.readState.sourceErr != nil:
 		return gardencorev1beta1.ConditionFalse, sourceReason(v.readState.sourceErr), v.readState.sourceErr.Error() + v.staysAppliedText()
 	case v.revisions.wanted == "":
-		return gardencorev1beta1.ConditionUnknown, reasonPending, "the source was not read yet"
+		return gardencorev1beta1.ConditionUnknown, reasonPending, "the source has not been read yet"
 	}
 	return gardencorev1beta1.ConditionTrue, reasonFetched, "the source is at " + v.revisions.wanted
 }
@@ -231,7 +231,7 @@ func (v conditionInput) validCondition() (gardencorev1beta1.ConditionStatus, str
 	case v.readState.validErr != nil:
 		return gardencorev1beta1.ConditionFalse, reasonInvalid, v.readState.validErr.Error() + v.staysAppliedText()
 	case v.revisions.attempted == "":
-		return gardencorev1beta1.ConditionUnknown, reasonPending, "no revision was read yet"
+		return gardencorev1beta1.ConditionUnknown, reasonPending, "no revision has been read yet"
 	case v.readState.isReading:
 		return gardencorev1beta1.ConditionUnknown, reasonPending, v.revisions.attempted + " is being read"
 	case v.readState.isUnread:
@@ -245,7 +245,7 @@ func (v conditionInput) appliedCondition() (gardencorev1beta1.ConditionStatus, s
 	case len(v.lastSync.problems) > 0:
 		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, joinLimited(v.lastSync.problems)
 	case v.revisions.attempted == "" || v.revisions.attempted != v.revisions.applied:
-		message := "no revision was applied yet"
+		message := "no revision has been applied yet"
 		if v.revisions.applied != "" {
 			message = v.revisions.applied + " is applied, " + v.revisions.attempted + " not yet"
 		}
@@ -295,7 +295,7 @@ func (v conditionInput) readyCondition() (gardencorev1beta1.ConditionStatus, str
 		switch {
 		case message != "":
 		case v.revisions.applied != "":
-			message = "it was not ready when the operator was started anew, and is looked at again" + v.staysAppliedText()
+			message = "it was not ready when the operator restarted, which now checks it again" + v.staysAppliedText()
 		default:
 			message = "the first sync has not begun yet"
 		}
@@ -304,9 +304,9 @@ func (v conditionInput) readyCondition() (gardencorev1beta1.ConditionStatus, str
 		}
 		return gardencorev1beta1.ConditionUnknown, reasonPending, message
 	case v.revisions.partial != "":
-		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, "the sync of " + v.revisions.partial + " was not completed" + v.staysAppliedText() + v.waitingText()
+		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, "the sync of " + v.revisions.partial + " did not complete" + v.staysAppliedText() + v.waitingText()
 	case len(v.clusters.drift) > 0:
-		return gardencorev1beta1.ConditionFalse, reasonDrift, "the clusters are not as " + v.revisions.applied + " says: " + joinLimited(v.clusters.drift)
+		return gardencorev1beta1.ConditionFalse, reasonDrift, "the clusters differ from " + v.revisions.applied + ": " + joinLimited(v.clusters.drift)
 	case len(v.clusters.unhealthy) > 0:
 		return gardencorev1beta1.ConditionFalse, reasonUnhealthy, joinLimited(v.clusters.unhealthy)
 	}
@@ -319,15 +319,15 @@ func (v conditionInput) readyCondition() (gardencorev1beta1.ConditionStatus, str
 	}
 	switch n := len(v.pending.operations) - v.pending.expiredOperations; {
 	case n == 1:
-		message += "; 1 operation waits to be taken up"
+		message += "; 1 operation waits to be started"
 	case n > 1:
-		message += fmt.Sprintf("; %d operations wait to be taken up", n)
+		message += fmt.Sprintf("; %d operations wait to be started", n)
 	}
 	switch n := v.pending.expiredOperations; {
 	case n == 1:
-		message += "; 1 operation ran out and is never executed"
+		message += "; 1 operation expired and will never run"
 	case n > 1:
-		message += fmt.Sprintf("; %d operations ran out and are never executed", n)
+		message += fmt.Sprintf("; %d operations expired and will never run", n)
 	}
 	return gardencorev1beta1.ConditionTrue, reason, message
 }
@@ -380,7 +380,7 @@ func (v conditionInput) reconcilingCondition() (reason, message string) {
 	case v.objectState.suspendReason != "":
 		return "", ""
 	case v.current.isPolling:
-		return reasonPolling, "the source is asked"
+		return reasonPolling, "polling the source"
 	case v.current.syncProgress != "" && v.current.isApplying:
 		return reasonApplying, v.current.syncProgress
 	case v.current.syncProgress != "":
@@ -390,13 +390,13 @@ func (v conditionInput) reconcilingCondition() (reason, message string) {
 	case len(v.lastSync.problems) > 0 && v.isWaiting():
 		return reasonRetrying, "the sync failed" + v.waitingText()
 	case len(v.lastSync.problems) > 0:
-		return reasonRetrying, "the sync failed and is tried again"
+		return reasonRetrying, "the sync failed and will be retried"
 	case v.readState.sourceErr != nil:
-		return reasonRetrying, "the source is asked again"
+		return reasonRetrying, "polling the source again"
 	case v.revisions.wanted == "":
-		return reasonReconciling, "the source is read"
+		return reasonReconciling, "reading the source"
 	case commitOf(v.revisions.wanted) != commitOf(v.revisions.applied) && v.current.waitReason == "":
-		return reasonReconciling, v.revisions.wanted + " is to be applied"
+		return reasonReconciling, v.revisions.wanted + " will be applied"
 	}
 	return "", ""
 }

@@ -36,13 +36,13 @@ func TestConditions(t *testing.T) {
 		"failed, closed":   {conditionInput{revisions: revisionNames{wanted: b, attempted: b, applied: a}, lastSync: lastSyncState{problems: []string{"one"}}, current: currentWork{waitReason: "waiting for a window"}}, "False ApplyFailed: one; " + b + ": waiting for a window", status.InProgressStatus},
 		"failed for good":  {conditionInput{revisions: revisionNames{wanted: b, attempted: b}, lastSync: lastSyncState{problems: []string{"one"}, isPermanent: true}}, "False ApplyFailed: one", status.FailedStatus},
 		"held":             {conditionInput{revisions: revisionNames{wanted: a, attempted: a, applied: a}, pending: pendingWork{heldCount: 2, heldText: "2 deletions and recreations wait for an approval"}}, "True Applied: " + a + " is applied; 2 deletions and recreations wait for an approval", status.CurrentStatus},
-		"operations wait":  {conditionInput{revisions: revisionNames{wanted: a, attempted: a, applied: a}, pending: pendingWork{operations: []string{"x", "y"}}}, "True Applied: " + a + " is applied; 2 operations wait to be taken up", status.CurrentStatus},
+		"operations wait":  {conditionInput{revisions: revisionNames{wanted: a, attempted: a, applied: a}, pending: pendingWork{operations: []string{"x", "y"}}}, "True Applied: " + a + " is applied; 2 operations wait to be started", status.CurrentStatus},
 		"unhealthy":        {conditionInput{revisions: revisionNames{wanted: a, attempted: a, applied: a}, clusters: clusterState{unhealthy: []string{"garden/x: A: down"}}}, "False Unhealthy: garden/x: A: down", status.InProgressStatus},
-		"drifted":          {conditionInput{revisions: revisionNames{wanted: a, attempted: a, applied: a}, clusters: clusterState{drift: []string{"Shoot a/b: spec.purpose is owned by x"}}}, "False DriftNotRepaired: the clusters are not as " + a + " says: Shoot a/b: spec.purpose is owned by x", status.InProgressStatus},
+		"drifted":          {conditionInput{revisions: revisionNames{wanted: a, attempted: a, applied: a}, clusters: clusterState{drift: []string{"Shoot a/b: spec.purpose is owned by x"}}}, "False DriftNotRepaired: the clusters differ from " + a + ": Shoot a/b: spec.purpose is owned by x", status.InProgressStatus},
 		"source down":      {conditionInput{revisions: revisionNames{wanted: a, attempted: a, applied: a}, readState: readState{sourceErr: &source.Error{Reason: source.ReasonUnreachable, Message: "no answer"}}}, "False Unreachable: no answer; " + a + " stays applied", status.InProgressStatus},
 		"forged":           {conditionInput{revisions: revisionNames{wanted: a, attempted: a, applied: a}, readState: readState{sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
 		"forged commit":    {conditionInput{revisions: revisionNames{wanted: b, attempted: b, applied: a}, readState: readState{isUnread: true, sourceErr: &source.Error{Reason: source.ReasonVerificationFailed, Permanent: true, Message: "unsigned"}}}, "False VerificationFailed: unsigned; " + a + " stays applied", status.FailedStatus},
-		"anew":             {conditionInput{revisions: revisionNames{attempted: a, applied: a}, current: currentWork{awaitsVerdict: true}}, "Unknown Pending: it was not ready when the operator was started anew, and is looked at again; " + a + " stays applied", status.InProgressStatus},
+		"anew":             {conditionInput{revisions: revisionNames{attempted: a, applied: a}, current: currentWork{awaitsVerdict: true}}, "Unknown Pending: it was not ready when the operator restarted, which now checks it again; " + a + " stays applied", status.InProgressStatus},
 		"anew, it waits":   {conditionInput{revisions: revisionNames{wanted: b, attempted: a, applied: a}, current: currentWork{awaitsVerdict: true, waitReason: "waiting for the next window"}}, "Unknown Waiting: waiting for the next window", status.InProgressStatus},
 		"suspended":        {conditionInput{revisions: revisionNames{wanted: b, attempted: a, applied: a}, objectState: objectState{suspendReason: "suspended by me: x"}}, "Unknown Suspended: suspended by me: x", status.InProgressStatus},
 		"waits for window": {conditionInput{revisions: revisionNames{wanted: b, attempted: a, applied: a}, current: currentWork{waitReason: "waiting for the next window"}}, "True Waiting: " + a + " is applied; " + b + ": waiting for the next window", status.CurrentStatus},
@@ -52,12 +52,12 @@ func TestConditions(t *testing.T) {
 			"True Applied: PINNED to aaaa by me (it crashes), " + b + " is not applied: " + a + " is applied", status.CurrentStatus},
 		"loosened": {conditionInput{revisions: revisionNames{wanted: a, attempted: a, applied: a}, lastSync: lastSyncState{notes: []string{"asks for less"}}}, "True Applied: " + a + " is applied; asks for less", status.CurrentStatus},
 		"not kept": {conditionInput{revisions: revisionNames{wanted: b, attempted: a, applied: a}, current: currentWork{waitReason: "waiting for the next window"}, lastSync: lastSyncState{maintainErr: errors.New("it is gone")}},
-			"False NotKept: " + a + " was applied last, and nothing keeps it now: it is gone", status.InProgressStatus},
-		"in part": {conditionInput{revisions: revisionNames{wanted: b, attempted: a, applied: a, partial: b}}, "False ApplyFailed: the sync of " + b + " was not completed; " + b + " stays applied in part, on top of " + a, status.InProgressStatus},
+			"False NotKept: " + a + " was applied last and is not maintained now: it is gone", status.InProgressStatus},
+		"in part": {conditionInput{revisions: revisionNames{wanted: b, attempted: a, applied: a, partial: b}}, "False ApplyFailed: the sync of " + b + " did not complete; " + b + " stays applied in part, on top of " + a, status.InProgressStatus},
 		"in part, it waits": {conditionInput{revisions: revisionNames{wanted: b, attempted: a, applied: a, partial: b}, current: currentWork{waitReason: "waiting for the next window"}},
-			"False ApplyFailed: the sync of " + b + " was not completed; " + b + " stays applied in part, on top of " + a + "; " + b + ": waiting for the next window", status.InProgressStatus},
+			"False ApplyFailed: the sync of " + b + " did not complete; " + b + " stays applied in part, on top of " + a + "; " + b + ": waiting for the next window", status.InProgressStatus},
 		"the first one is not kept": {conditionInput{revisions: revisionNames{wanted: b, attempted: b}, lastSync: lastSyncState{maintainErr: errors.New("no window is open")}},
-			"False NotKept: no revision was applied completely yet, and nothing is kept now: no window is open", status.InProgressStatus},
+			"False NotKept: no revision has been applied completely yet, and none is maintained now: no window is open", status.InProgressStatus},
 		"misconfigured": {conditionInput{revisions: revisionNames{applied: a}, objectState: objectState{misconfiguration: "spec.source is not set"}}, "False Stalled: spec.source is not set; " + a + " stays applied", status.FailedStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,6 +109,6 @@ func TestRequestReportsHeldDeletions(t *testing.T) {
 
 // TestPinnedText: the command that removes the pin can be copied verbatim.
 func TestPinnedText(t *testing.T) {
-	assert.Equal(t, "PINNED to abc by me (it crashes): nothing else is applied before it is taken off (pergola rollback garden/prod --unpin)",
+	assert.Equal(t, "PINNED to abc by me (it crashes): no other revision is applied until it is unpinned (pergola rollback garden/prod --unpin)",
 		pinnedText(&landscapev1alpha1.Pin{Revision: "abc", By: "me", Reason: "it crashes"}, "garden/prod"))
 }

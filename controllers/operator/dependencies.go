@@ -24,9 +24,9 @@ func (s *landscapeReconciler) missingDependencies() string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("Landscape %s of spec.dependsOn does not exist: nothing newer is applied before it does", names[0])
+		return fmt.Sprintf("Landscape %s of spec.dependsOn does not exist: no newer revision is applied until it exists", names[0])
 	}
-	return fmt.Sprintf("Landscapes %s of spec.dependsOn do not exist: nothing newer is applied before they do", joinLimited(names))
+	return fmt.Sprintf("Landscapes %s of spec.dependsOn do not exist: no newer revision is applied until they exist", joinLimited(names))
 }
 
 // reportObjectFaults emits one event for each error in the object and for each missing dependency.

@@ -125,5 +125,5 @@ func checkVerification(object, file *landscapev1alpha1.LandscapeSpec) error {
 	if file.Source == nil || file.Source.Verify == nil || object.Source.Verify != nil {
 		return nil
 	}
-	return errors.New("landscape.yaml demands signatures (spec.source.verify), but the Landscape in the cluster has no keys to verify them with: set spec.source.verify there")
+	return errors.New("landscape.yaml requires signatures (spec.source.verify), but the Landscape in the cluster has no keys to verify them: set spec.source.verify there")
 }

@@ -51,7 +51,7 @@ func (s *landscapeReconciler) examineWaiting(commit string, now time.Time) time.
 	}
 	s.copyStatusTo(object)
 	with := s.newRevisionReader(object, purposeApply)
-	s.broadcaster.broadcast(commit, receiver.Progress{Time: now, Phase: receiver.PhaseValidating, Message: "validating " + commit + ", which waits"})
+	s.broadcaster.broadcast(commit, receiver.Progress{Time: now, Phase: receiver.PhaseValidating, Message: "validating " + commit + " while it waits"})
 	s.lifetime.background.Go(func() {
 		defer cancel()
 		err := s.catchPanic(func() error {
@@ -73,7 +73,7 @@ func (s *landscapeReconciler) examineWaiting(commit string, now time.Time) time.
 						s.jobs.lastOutcome = s.jobs.activeJob.baseOutcome(s.jobs.lastOutcome.endedAt)
 						// Still true for the maintained revision, which is retried.
 						if half := s.partialRevisionName(); half != "" {
-							s.jobs.lastOutcome.problems, s.jobs.lastOutcome.failures = []string{fmt.Sprintf("the sync of %s was not completed", half)}, 1
+							s.jobs.lastOutcome.problems, s.jobs.lastOutcome.failures = []string{fmt.Sprintf("the sync of %s did not complete", half)}, 1
 						}
 					}
 				}

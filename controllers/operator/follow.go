@@ -103,7 +103,7 @@ func (f *objectFollower) pollObject(l *landscapev1alpha1.Landscape, err error, n
 	case err != nil:
 		return say(receiver.PhaseQueued, "the Landscape cannot be read: "+err.Error())
 	case l == nil:
-		return []receiver.Progress{{Time: now, Phase: receiver.PhaseFailed, Done: true, Err: "the Landscape is gone"}}
+		return []receiver.Progress{{Time: now, Phase: receiver.PhaseFailed, Done: true, Err: "the Landscape no longer exists"}}
 	}
 	if asked := l.Annotations[landscapev1alpha1.AnnotationSyncRequested]; f.followsNext && f.syncRequest == "" && asked != f.previousRequest {
 		f.syncRequest = asked

@@ -19,7 +19,7 @@ func (p *runningOperator) deployGardenlets(ctx context.Context) {
 	runtime.UserAgent, runtime.WarningHandler = userAgent, rest.NoWarnings{}
 	read, err := access.NewSecretReader(runtime)
 	if err != nil {
-		p.role.Log.Error("no gardenlets are installed", "error", err)
+		p.role.Log.Error("cannot install gardenlets", "error", err)
 		return
 	}
 	address := func(ctx context.Context) (string, error) { return landscape.GardenAddress(ctx, runtime) }
@@ -37,6 +37,6 @@ func (p *runningOperator) deployGardenlets(ctx context.Context) {
 	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.role.Log.Handler()))
 	d := &gardenletdeployer.Deployer{Runtime: fenced, Virtual: virtual, Address: address, Charts: &charts.Puller{Clock: p.role.Clock}, Clock: p.role.Clock, Log: p.role.Log}
 	if err := d.Run(ctx); err != nil {
-		p.role.Log.Error("no gardenlets are installed", "error", err)
+		p.role.Log.Error("cannot install gardenlets", "error", err)
 	}
 }

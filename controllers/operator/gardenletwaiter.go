@@ -233,7 +233,7 @@ func (w *gardenletWaiter) describeWait(ctx context.Context, left []*awaitedOwner
 			case f.ref.Kind == "Shoot":
 				name += " on seed " + seed
 			case !hasGardenlet(live):
-				name += ", which no gardenlet looks after yet"
+				name += ", which has no gardenlet yet"
 			}
 		}
 		out = append(out, name)
@@ -259,7 +259,7 @@ func (w *gardenletWaiter) waitUntilDone(ctx context.Context, left []*awaitedOwne
 		select {
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				w.failures = append(w.failures, fmt.Sprintf("not done after %s (spec.timeout), and it goes on: %s", w.timeout, w.describeWait(s.lifetime.ctx, left)))
+				w.failures = append(w.failures, fmt.Sprintf("not done after %s (spec.timeout), but it continues: %s", w.timeout, w.describeWait(s.lifetime.ctx, left)))
 				s.enqueue(func() { s.finishGardenletWait(w, nil, false) })
 			}
 			return
@@ -292,7 +292,7 @@ func (w *gardenletWaiter) checkOwners(ctx context.Context, left []*awaitedOwner)
 		state, text := lastOperationOf(live)
 		if f.isChanged && !hasEnded(state) {
 			if why := w.skipReason(live); why != "" {
-				w.addNote(f, why+": it is not waited for")
+				w.addNote(f, why+"; the sync does not wait for it")
 				if f = publicationOnly(f); f == nil {
 					continue
 				}
@@ -330,7 +330,7 @@ func followersState(live *unstructured.Unstructured, done string) (state gardenc
 	if r := seedpublication.ReadSeedReport(live); r != nil {
 		// The Shoots wait for the Seed.
 		if name := ownerName(apply.RefOf(live)); slices.Contains(r.Failing, name) {
-			return gardencorev1beta1.LastOperationStateError, joinNonEmpty("its gardenlet reports that it cannot do all of it, and tries again; its log says why", done)
+			return gardencorev1beta1.LastOperationStateError, joinNonEmpty("its gardenlet reports that part of it failed, and retries; see its log", done)
 		}
 		if n := len(r.Converging) + r.ConvergingMore; n > 0 {
 			return gardencorev1beta1.LastOperationStateProcessing, fmt.Sprintf("%d to reconcile with it: %s", n, firstNames(r.Converging, n))
@@ -361,9 +361,9 @@ func (w *gardenletWaiter) publicationState(ctx context.Context, live *unstructur
 		return gardencorev1beta1.LastOperationStateSucceeded, ""
 	}
 	if r == nil && w.isWithoutReport(live.GetName()) {
-		text = "its gardenlet does not say what it has taken up, as those of older versions do not: it is not waited for"
+		text = "its gardenlet does not report which settings it uses (older versions do not); the sync does not wait for it"
 		if why := seedpublication.ReportProblem(live); why != "" {
-			text = why + "; it is not waited for"
+			text = why + "; the sync does not wait for it"
 		}
 		w.addNote(f, text)
 		return gardencorev1beta1.LastOperationStateSucceeded, text
@@ -393,11 +393,11 @@ func (w *gardenletWaiter) publicationState(ctx context.Context, live *unstructur
 	case slices.Contains(r.Failing, ownerName(f.ref)): // the Shoots wait for it
 		return gardencorev1beta1.LastOperationStateError, joinLimited(problems)
 	case n > 0:
-		return gardencorev1beta1.LastOperationStateProcessing, fmt.Sprintf("%d to reconcile with what was published: %s", n, firstNames(r.Converging, n))
+		return gardencorev1beta1.LastOperationStateProcessing, fmt.Sprintf("%d to reconcile with the publication: %s", n, firstNames(r.Converging, n))
 	case len(problems) > 0:
 		return gardencorev1beta1.LastOperationStateError, joinLimited(problems)
 	}
-	return gardencorev1beta1.LastOperationStateSucceeded, "what was published is in use"
+	return gardencorev1beta1.LastOperationStateSucceeded, "the publication is in use"
 }
 
 // firstNames names some of n owners.

@@ -91,7 +91,7 @@ func TestSyncWaitsForPublication(t *testing.T) {
 	}
 	w.awaitApplied(s, "", "1")
 	w.awaitLandscape(s.name, working("waiting for the gardenlets: "))
-	w.awaitLandscape(s.name, working("Seed local, which no gardenlet looks after yet, Shoot garden-local/local on seed local"))
+	w.awaitLandscape(s.name, working("Seed local, which has no gardenlet yet, Shoot garden-local/local on seed local"))
 	digest := func() string { return w.seedConfigMap(seedpublication.PointerName).Data["digest"] }
 	w.writeSeedReport(seedpublication.SeedReport{Digest: digest()})
 	w.markReconciled("Seed", "")
@@ -136,7 +136,7 @@ func TestSyncWaitsForPublication(t *testing.T) {
 	const shoot = "Shoot garden-local/local"
 	ends, lines := pushed(s.push("another overlay", overlay("2")), func() {
 		w.writeSeedReport(seedpublication.SeedReport{Digest: digest(), Converging: []string{shoot}})
-		w.awaitLandscape(s.name, working("Seed local: 1 to reconcile with what was published: "+shoot))
+		w.awaitLandscape(s.name, working("Seed local: 1 to reconcile with the publication: "+shoot))
 		w.writeSeedReport(seedpublication.SeedReport{Digest: digest()})
 	})
 	for _, end := range ends {
@@ -144,7 +144,7 @@ func TestSyncWaitsForPublication(t *testing.T) {
 		assert.Contains(t, end.Message, "settings and overlays were published for the gardenlet of seed local")
 		assert.NotContains(t, end.Message, "nothing had to be written")
 	}
-	assert.Contains(t, lines, "Waiting settings and overlays were published for the gardenlet of seed local; waiting for the gardenlets: Seed local\nWaiting Seed local: 1 to reconcile with what was published: "+shoot)
+	assert.Contains(t, lines, "Waiting settings and overlays were published for the gardenlet of seed local; waiting for the gardenlets: Seed local\nWaiting Seed local: 1 to reconcile with the publication: "+shoot)
 
 	held := seedpublication.HeldObject{Owner: shoot, Cluster: "local", Object: "ConfigMap shoot--local--local/x", Reason: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: "0123456789ab"}
 	// A change of the Seed alone affects its Shoots: their held deletions are held at the end, too.
@@ -173,7 +173,7 @@ func TestSyncWaitsForPublication(t *testing.T) {
 	for _, end := range ends {
 		assert.Equal(t, receiver.PhaseHeld, end.Phase, end)
 		assert.Contains(t, end.Message, "1 deletion or recreation on seed local waits for an approval")
-		assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" local/0123456789ab lets it pass")
+		assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" local/0123456789ab approves them")
 	}
 	l := w.getLandscape(s.name)
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "local", Object: held.Object, Reason: held.Reason.String(), Why: held.Reason, Approval: held.Approval}}, l.Status.Held)
@@ -239,5 +239,5 @@ func TestFollowersState(t *testing.T) {
 	assert.Equal(t, []string{"Seed local: 1 cannot be reconciled with it: Shoot a/d"}, w.notes, "but it is said")
 	seed.SetAnnotations(map[string]string{seedpublication.AnnotationReport: `{"converging": ["Shoot a/b"], "failing": ["Seed local"]}`})
 	state, text = followersState(seed, "Succeeded (100%): done")
-	assert.Equal(t, "Error its gardenlet reports that it cannot do all of it, and tries again; its log says why; Succeeded (100%): done", fmt.Sprint(state, " ", text), "the Shoots wait for it")
+	assert.Equal(t, "Error its gardenlet reports that part of it failed, and retries; see its log; Succeeded (100%): done", fmt.Sprint(state, " ", text), "the Shoots wait for it")
 }

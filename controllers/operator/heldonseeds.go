@@ -92,7 +92,7 @@ func heldInReports(reports map[string]*seedpublication.SeedReport) []landscapev1
 			incomplete(r.ReadProblem, 0)
 		}
 		if r.Dropped > 0 {
-			incomplete(fmt.Sprintf("the report of seed %s is not understood: entries that are left out: %d", seed, r.Dropped), 0)
+			incomplete(fmt.Sprintf("the report of seed %s has invalid entries, which are ignored: %d", seed, r.Dropped), 0)
 		}
 		if r.HeldMore > 0 {
 			incomplete(landscape.MoreHeldText(r.HeldMore), r.HeldMore)

@@ -74,7 +74,7 @@ func TestHeldDeletionIsNotReleasedLater(t *testing.T) {
 	assert.Equal(t, "1", w.configMapValue("d2"))
 	require.Len(t, held(), 1)
 	assert.Equal(t, one.Approval, held()[0].Approval)
-	assert.Equal(t, "it is held since before: "+one.Reason, held()[0].Reason)
+	assert.Equal(t, "it is still held: "+one.Reason, held()[0].Reason)
 	w.changeLandscape(r.name, func(o *landscapev1alpha1.Landscape) { o.Spec.Approved = []string{one.Approval} })
 	w.eventually("it is approved", func() bool { return w.configMapValue("d2") == "" && len(held()) == 0 })
 }

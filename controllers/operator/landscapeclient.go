@@ -45,7 +45,7 @@ func NewLandscapeClient(config *rest.Config, key receiver.Key, clk clock.WithTic
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("a client for Landscapes: %w", err)
+		return nil, fmt.Errorf("creating a client for Landscapes: %w", err)
 	}
 	return &LandscapeClient{client: c, key: key, clock: clk, user: by}, nil
 }
@@ -57,9 +57,9 @@ type NoLandscapeError struct {
 }
 
 func (e *NoLandscapeError) Error() string {
-	text := fmt.Sprintf("there is no Landscape %s", e.Key)
+	text := fmt.Sprintf("Landscape %s does not exist", e.Key)
 	if len(e.Known) > 0 {
-		text += "; there is " + strings.Join(e.Known, ", ")
+		text += "; existing Landscapes: " + strings.Join(e.Known, ", ")
 	}
 	return text
 }
@@ -70,7 +70,7 @@ func (h *LandscapeClient) Get(ctx context.Context) (*landscapev1alpha1.Landscape
 	err := h.client.Get(ctx, h.key, l)
 	switch {
 	case meta.IsNoMatchError(err):
-		return nil, errors.New("the cluster has no CustomResourceDefinition of Landscapes: is it the runtime cluster? pergola install brings it along")
+		return nil, errors.New("the cluster has no CustomResourceDefinition of Landscapes: use the runtime cluster, or run pergola install")
 	case apierrors.IsNotFound(err):
 		list := &landscapev1alpha1.LandscapeList{}
 		missing := &NoLandscapeError{Key: h.key}
@@ -126,7 +126,7 @@ func (h *LandscapeClient) getLease(ctx context.Context, namespace, name string) 
 
 // Sync requests a sync now.
 func (h *LandscapeClient) Sync(ctx context.Context) (*landscapev1alpha1.Landscape, error) {
-	return h.patchLandscape(ctx, "asking for a sync of", func(l *landscapev1alpha1.Landscape) error {
+	return h.patchLandscape(ctx, "requesting a sync of", func(l *landscapev1alpha1.Landscape) error {
 		setAnnotation(l, landscapev1alpha1.AnnotationSyncRequested, h.clock.Now().UTC().Format(time.RFC3339Nano))
 		return nil
 	})
@@ -230,9 +230,9 @@ func resolveRevision(l *landscapev1alpha1.Landscape, revision string) (string, e
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", fmt.Errorf("%q begins no revision of the history (pergola history shows it): give a whole commit for others, or %q", revision, PreviousRevision)
+		return "", fmt.Errorf("no revision of the history starts with %q: see pergola history, or give a full commit or %q", revision, PreviousRevision)
 	}
-	return "", fmt.Errorf("%q begins several revisions: %s", revision, strings.Join(found, ", "))
+	return "", fmt.Errorf("several revisions start with %q: %s", revision, strings.Join(found, ", "))
 }
 
 func previousCommit(l *landscapev1alpha1.Landscape) (string, error) {
@@ -243,5 +243,5 @@ func previousCommit(l *landscapev1alpha1.Landscape) (string, error) {
 			return commit, nil
 		}
 	}
-	return "", errors.New("no other revision was applied completely, as far as the history goes (pergola history): give a whole commit")
+	return "", errors.New("the history has no other completely applied revision: see pergola history, or give a full commit")
 }

@@ -57,7 +57,7 @@ func TestLandscapeClientConcurrentWrites(t *testing.T) {
 	assert.Equal(t, &landscapev1alpha1.Suspension{Reason: "until I say so", By: "ada"}, w.getLandscape("both").Spec.Suspension, "it does not end when the other one would")
 
 	beside(func() { w.writeStatus("both", func(status *landscapev1alpha1.LandscapeStatus) { status.Held = nil }) })
-	assert.ErrorContains(t, ada.Approve(ctx, []string{"aaa"}, false), "nothing that is held has the id", "it passed a moment ago")
+	assert.ErrorContains(t, ada.Approve(ctx, []string{"aaa"}, false), "no held deletion has the id", "it passed a moment ago")
 
 	var bobs *landscapev1alpha1.Landscape
 	asked, err := ada.Sync(ctx)

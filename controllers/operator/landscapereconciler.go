@@ -54,7 +54,7 @@ func (s *landscapeReconciler) runUntilDeleted(ctx context.Context) {
 			return
 		}
 		if s.status.writeIfChanged(ctx) {
-			s.operator.role.Log.Info("the status was written by somebody else: what is in memory is dropped, and everything is looked at anew", "landscape", s.key.String())
+			s.operator.role.Log.Info("another writer changed the status; the operator drops its state in memory and starts over", "landscape", s.key.String())
 			s.status.object = nil
 			return
 		}
@@ -173,10 +173,10 @@ func (s *landscapeReconciler) reconcileOnce() (next time.Time, gone bool) {
 func (s *landscapeReconciler) misconfiguration(now time.Time) string {
 	spec := &s.object.Spec
 	if spec.Source == nil {
-		return "spec.source is not set: there is nothing to sync from"
+		return "spec.source is not set: set the repository to sync from"
 	}
 	if !s.isSourceAllowed() {
-		return "spec.source.url: repositories in folders of the operator's machine are not allowed: start it with --allow-file-sources, or serve the repository"
+		return "spec.source.url: repositories on the operator's machine are not allowed: start the operator with --allow-file-sources, or serve the repository"
 	}
 	if _, err := windowStateAt(now, spec.Windows); err != nil {
 		return err.Error()
@@ -185,7 +185,7 @@ func (s *landscapeReconciler) misconfiguration(now time.Time) string {
 		return taken
 	}
 	if circle := s.operator.dependencyCycle(s.object); circle != "" {
-		return "spec.dependsOn is a circle: " + circle
+		return "spec.dependsOn has a cycle: " + circle
 	}
 	return ""
 }
@@ -205,10 +205,10 @@ func (s *landscapeReconciler) nameConflict() string {
 	switch {
 	case twin != "":
 		s.requests.syncRequested = false
-		return fmt.Sprintf("there is a Landscape %s already: what is applied is remembered by the name alone, so two of one name cannot be synced to one cluster; give this one another name", twin)
+		return fmt.Sprintf("Landscape %s already has this name, and the inventories in the cluster have only the name; give this Landscape another one", twin)
 	case ready != nil && ready.Reason == reasonNameTaken && !s.requests.syncRequested:
-		return "the other Landscape of this name is gone, but what it has applied is remembered by the name: this one would take it over, and delete what it does not declare itself; " +
-			"give this one another name, or ask for a sync of it (pergola sync) if it takes the place of the other"
+		return "the other Landscape of this name no longer exists, but its inventory does. " +
+			"A sync adopts its objects and deletes undeclared ones: give this Landscape another name, or run pergola sync if it replaces the other"
 	}
 	s.faults.isNameTaken = false
 	return ""

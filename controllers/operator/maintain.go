@@ -167,7 +167,7 @@ func (s *landscapeReconciler) partialRetryBlocker(now time.Time) error {
 	}
 	why := s.dependencyBlocker(s.object)
 	if pin := s.object.Spec.Pin; pin != nil && pin.Revision != commitOf(tried) {
-		why = "the Landscape is pinned to another one"
+		why = "the Landscape is pinned to another revision"
 	} else if windows, err := windowStateAt(now, s.object.Spec.Windows, s.status.desired.Windows); err != nil {
 		why = err.Error()
 	} else if !windows.isOpen {
@@ -176,7 +176,7 @@ func (s *landscapeReconciler) partialRetryBlocker(now time.Time) error {
 	if why == "" {
 		return nil
 	}
-	return fmt.Errorf("a sync of %s began since and was not completed, and it cannot go on: %s", s.partialRevisionName(), why)
+	return fmt.Errorf("a later sync of %s did not complete and cannot continue: %s", s.partialRevisionName(), why)
 }
 
 // maintainOnly maintains the last applied revision, also after a restart, while the object itself

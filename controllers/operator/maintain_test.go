@@ -70,7 +70,7 @@ func TestRestartWithoutSecrets(t *testing.T) {
 	w.startOperator()
 
 	for _, o := range []one{byKey, kept} {
-		l := w.awaitReady(o.name, "False SourceNotReady: spec.source.secretRef: there is no Secret "+w.namespace+"/"+o.secret)
+		l := w.awaitReady(o.name, "False SourceNotReady: spec.source.secretRef: Secret "+w.namespace+"/"+o.secret+" does not exist")
 		assert.Contains(t, readyText(l), applied[o.name]+" stays applied")
 		w.awaitRepaired(o.servedRepository, "1")
 	}
@@ -83,11 +83,11 @@ func TestRestartWithoutSecrets(t *testing.T) {
 
 	for o, why := range map[*one]string{
 		&lost:   "does not hold it",
-		&signed: "spec.source.verify.secretRef: there is no Secret",
+		&signed: "spec.source.verify.secretRef: Secret ",
 	} {
 		l := w.awaitLandscape(o.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readyText(l), "nothing keeps it") })
 		assert.True(t, strings.HasPrefix(readyText(l), "False SourceNotReady"), readyText(l))
-		assert.Contains(t, readyText(l), applied[o.name]+" was applied last, and nothing keeps it")
+		assert.Contains(t, readyText(l), applied[o.name]+" was applied last and is not maintained")
 		assert.Contains(t, readyText(l), why)
 		assert.Equal(t, reasonNotMaintained, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeApplied).Reason)
 		w.eventually("it is told as an event", func() bool { return w.hasEvent(o.name, reasonNotMaintained) })

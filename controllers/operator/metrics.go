@@ -35,15 +35,15 @@ func newMetrics() *metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	return &metrics{
-		syncs: counter("pergola_landscape_sync_total", "Syncs of a Landscape by how they ended.", with("result")),
+		syncs: counter("pergola_landscape_sync_total", "Syncs of a Landscape, by result.", with("result")),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pergola_landscape_sync_duration_seconds",
-			Help: "Time that a sync of a Landscape took.", Buckets: []float64{.1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}}, with("result")),
+			Help: "Duration of the syncs of a Landscape.", Buckets: []float64{.1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}}, with("result")),
 		ready:       gauge("pergola_landscape_ready", "1 if the Landscape is ready, 0 if not, -1 if unknown.", labels),
-		stalled:     gauge("pergola_landscape_stalled", "1 if nothing gets better before a person changes something.", labels),
+		stalled:     gauge("pergola_landscape_stalled", "1 if the Landscape cannot recover before a person changes something.", labels),
 		suspended:   gauge("pergola_landscape_suspended", "1 while syncing is paused.", labels),
 		held:        gauge("pergola_landscape_held_objects", "Deletions and recreations that wait for an approval.", labels),
 		lastApplied: gauge("pergola_landscape_last_applied_timestamp_seconds", "When a revision was last applied completely.", labels),
-		objects:     gauge("pergola_landscape_objects", "Objects that are managed, by cluster.", with("cluster")),
+		objects:     gauge("pergola_landscape_objects", "Managed objects, by cluster.", with("cluster")),
 		polls:       counter("pergola_source_requests_total", "Requests for the revision of a source by result: success or failure.", with("result")),
 		drift:       counter("pergola_landscape_drift_total", "Changes of applied objects by somebody else, by cluster and whether they were repaired.", with("cluster", "repaired")),
 	}

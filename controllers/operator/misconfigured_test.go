@@ -73,7 +73,7 @@ func TestRestartWithMisconfiguredObject(t *testing.T) {
 		if tests[name].unkept {
 			w.eventually("it is told", func() bool { return w.hasEvent(s.name, reasonNotMaintained) })
 			l := w.awaitReady(s.name, "False Stalled: spec.source is not set")
-			assert.Contains(t, readyText(l), applied[name]+" was applied last, and nothing keeps it")
+			assert.Contains(t, readyText(l), applied[name]+" was applied last and is not maintained")
 			continue
 		}
 		w.awaitRepaired(s, "1")

@@ -35,7 +35,7 @@ func TestSameNameInTwoNamespaces(t *testing.T) {
 	other.followServed(twin, repositoryURL(gittest.ServeHTTP(t, twin.server.Root).URL), often)
 	untouched := func() {
 		t.Helper()
-		l := other.awaitReady(twin.name, "False NameTaken: there is a Landscape "+w.namespace+"/"+s.name+" already")
+		l := other.awaitReady(twin.name, "False NameTaken: Landscape "+w.namespace+"/"+s.name+" already has this name")
 		assert.NotNil(t, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
 		require.Never(t, func() bool { return other.configMapValue(own) != "" || w.configMapValue("more") == "" }, time.Second, testInterval)
 		l = other.getLandscape(twin.name)
@@ -54,7 +54,7 @@ func TestSameNameInTwoNamespaces(t *testing.T) {
 	require.NoError(t, w.client.Delete(context.Background(), w.getLandscape(s.name)))
 	gone := func() {
 		t.Helper()
-		other.awaitReady(twin.name, "False NameTaken: the other Landscape of this name is gone")
+		other.awaitReady(twin.name, "False NameTaken: the other Landscape of this name no longer exists")
 		require.Never(t, func() bool { return other.configMapValue(own) != "" || w.configMapValue("more") == "" }, time.Second, testInterval)
 	}
 	gone()

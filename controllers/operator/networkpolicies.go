@@ -21,14 +21,14 @@ func (p *runningOperator) maintainNetworkPolicies(ctx context.Context) {
 	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.role.Log.Handler()))
 	c, err := namespacepolicies.New(config, namespacepolicies.Options{Role: namespacepolicies.RoleOperator, ExtraNamespaces: p.role.PolicyNamespaces, Clock: p.role.Clock, Log: p.role.Log})
 	if err != nil {
-		p.role.Log.Error("no network policies of namespaces are made", "error", err)
+		p.role.Log.Error("cannot maintain the network policies of namespaces", "error", err)
 		return
 	}
 	var group sync.WaitGroup
 	group.Go(func() { c.Run(ctx) })
 	group.Go(func() {
 		if err := namespacepolicies.FollowGarden(ctx, config, c, p.role.Log); err != nil {
-			p.role.Log.Error("no network policies of namespaces are made", "error", err)
+			p.role.Log.Error("cannot maintain the network policies of namespaces", "error", err)
 		}
 	})
 	group.Wait()

@@ -98,7 +98,7 @@ func TestPartialCommitIsNotReverted(t *testing.T) {
 			},
 			func(w *testEnv, l landscapes, commit string) {
 				w.awaitLandscape(l.half.name, func(o *landscapev1alpha1.Landscape) bool {
-					return strings.HasPrefix(readyText(o), "False ") && strings.Contains(readyText(o), commit+" began since and was not completed, and it cannot go on: no window is open")
+					return strings.HasPrefix(readyText(o), "False ") && strings.Contains(readyText(o), commit+" did not complete and cannot continue: no window is open")
 				})
 			},
 			func(w *testEnv, l landscapes) {
@@ -112,7 +112,7 @@ func TestPartialCommitIsNotReverted(t *testing.T) {
 			},
 			func(w *testEnv, l landscapes, commit string) {
 				w.awaitLandscape(l.half.name, func(o *landscapev1alpha1.Landscape) bool {
-					return strings.HasPrefix(readyText(o), "False ") && strings.Contains(readyText(o), commit+" began since and was not completed, and it cannot go on: waiting for Landscape "+l.ground.name)
+					return strings.HasPrefix(readyText(o), "False ") && strings.Contains(readyText(o), commit+" did not complete and cannot continue: waiting for Landscape "+l.ground.name)
 				})
 			},
 			func(w *testEnv, l landscapes) { l.ground.commit("mended", map[string]string{"broken.yaml": ""}) },
@@ -175,7 +175,7 @@ func TestPartialCommitIsRetriedBeforeInvalidOne(t *testing.T) {
 			}
 			w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
 				return strings.HasPrefix(readyText(l), "False Invalid") && strings.Contains(readyText(l), half+" stays applied in part") &&
-					strings.Contains(readyText(l), half+" is tried again: ")
+					strings.Contains(readyText(l), "retrying "+half+": ")
 			})
 			records := len(w.getLandscape(r.name).Status.History)
 			w.createMissingNamespace()
@@ -207,7 +207,7 @@ func TestPartialRetryBlocker(t *testing.T) {
 			spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: "x"}}
 		}, nil, "spec.windows[0]"},
 		"it is the one that is pinned": {[]string{"main@sha1:a", "main@sha1:b"}, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Pin = &landscapev1alpha1.Pin{Revision: "b"} }, nil, ""},
-		"another one is pinned":        {[]string{"main@sha1:a", "main@sha1:b"}, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Pin = &landscapev1alpha1.Pin{Revision: "a"} }, nil, "pinned to another one"},
+		"another one is pinned":        {[]string{"main@sha1:a", "main@sha1:b"}, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Pin = &landscapev1alpha1.Pin{Revision: "a"} }, nil, "pinned to another revision"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &landscapeReconciler{object: &landscapev1alpha1.Landscape{}, status: &statusWriter{}}
@@ -218,7 +218,7 @@ func TestPartialRetryBlocker(t *testing.T) {
 				assert.NoError(t, err)
 				return
 			}
-			assert.ErrorContains(t, err, "a sync of main@sha1:b began since and was not completed, and it cannot go on: ")
+			assert.ErrorContains(t, err, "a later sync of main@sha1:b did not complete and cannot continue: ")
 			assert.ErrorContains(t, err, test.want)
 		})
 	}
@@ -233,7 +233,7 @@ func TestNeverOpenWindowIsRejected(t *testing.T) {
 	w.awaitReady(r.name, "True Applied")
 	r.commit("never", map[string]string{"landscape.yaml": r.landscapeFile("  windows:\n  - {schedule: \"0 0 30 2 *\", duration: 1m}\n")})
 	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.HasPrefix(readyText(l), "False Invalid") && strings.Contains(readyText(l), "spec.windows: none of them ever opens")
+		return strings.HasPrefix(readyText(l), "False Invalid") && strings.Contains(readyText(l), "spec.windows: no window ever opens")
 	})
 	mended := r.commit("mended", map[string]string{"landscape.yaml": r.landscapeFile("")})
 	w.awaitReady(r.name, "True Applied: main@sha1:"+mended)
@@ -242,7 +242,7 @@ func TestNeverOpenWindowIsRejected(t *testing.T) {
 	w.changeLandscape(r.name, func(o *landscapev1alpha1.Landscape) { o.Spec.Windows = []landscapev1alpha1.SyncWindow{around} })
 	r.commit("never both", map[string]string{"landscape.yaml": r.landscapeFile(fmt.Sprintf("  windows:\n  - {schedule: \"0 %d * * *\", duration: 1h}\n", (now.Hour()+8)%24))})
 	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.HasPrefix(readyText(l), "False Invalid") && strings.Contains(readyText(l), "none of them is ever open while one of the Landscape in the cluster is")
+		return strings.HasPrefix(readyText(l), "False Invalid") && strings.Contains(readyText(l), "no window overlaps with one of the Landscape in the cluster")
 	})
 	mended = r.commit("mended", map[string]string{"landscape.yaml": r.landscapeFile("")})
 	w.awaitReady(r.name, "True Applied: main@sha1:"+mended)

@@ -64,7 +64,7 @@ func TestStaysAppliedText(t *testing.T) {
 		"one":                             {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, want: "; " + a + " stays applied"},
 		"another one in part":             {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a, Tried: triedRevisions(b)}, want: "; " + b + " stays applied in part, on top of " + a},
 		"the first one in part":           {status: landscapev1alpha1.LandscapeStatus{Tried: triedRevisions(b)}, want: "; " + b + " stays applied in part"},
-		"it is not kept":                  {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &maintainFailure{commit: "a", err: errors.New("it is lost")}, want: "; " + a + " was applied last, and nothing keeps it now: it is lost"},
+		"it is not kept":                  {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &maintainFailure{commit: "a", err: errors.New("it is lost")}, want: "; " + a + " was applied last and is not maintained now: it is lost"},
 		"it is kept again":                {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &maintainFailure{commit: "a", err: errors.New("it is lost")}, active: &job{}, want: "; " + a + " stays applied"},
 		"one that was tried before it is": {status: landscapev1alpha1.LandscapeStatus{LastAppliedRevision: a}, unkept: &maintainFailure{commit: "z", err: errors.New("it is lost")}, want: "; " + a + " stays applied"},
 	} {
@@ -125,7 +125,7 @@ func TestUnrecordedAttemptIsRetried(t *testing.T) {
 				return
 			}
 			require.NotNil(t, s.jobs.maintainFailure)
-			assert.ErrorContains(t, s.jobs.maintainFailure.err, "it cannot be noted in the status")
+			assert.ErrorContains(t, s.jobs.maintainFailure.err, "cannot be recorded in the status")
 			assert.Empty(t, s.jobs.lastOutcome.commit)
 			assert.Equal(t, noon.Add(retryInterval(&s.object.Spec)), s.maintainCurrent(noon), "it is tried again")
 		})

@@ -142,7 +142,7 @@ func (s *landscapeReconciler) readRevision(ctx context.Context, with *revisionRe
 	}
 	// Parallel evaluation and rendering of several Landscapes would only cost memory.
 	if !s.operator.renderLock.TryLock() {
-		s.broadcaster.broadcast(snapshot.Commit, receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseQueued, Message: "another Landscape is read first"})
+		s.broadcaster.broadcast(snapshot.Commit, receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseQueued, Message: "waiting until another Landscape is read"})
 		s.operator.renderLock.Lock()
 	}
 	defer s.operator.renderLock.Unlock()
@@ -229,7 +229,7 @@ func (s *landscapeReconciler) finishPreparation(p *preparation, ready *job, err 
 	p.cancel()
 	if err == nil && !ready.isOutdated(&s.status.desired) && !s.recordTried(ready.revision) {
 		ready.closeUnused()
-		err = fmt.Errorf("nothing of %s is applied, because it cannot be noted in the status that it is tried", ready.revision.Revision())
+		err = fmt.Errorf("revision %s is not applied, because the attempt cannot be recorded in the status", ready.revision.Revision())
 	}
 	switch {
 	case err != nil && p.purpose.isForAppliedRevision() && s.jobs.activeJob == nil:

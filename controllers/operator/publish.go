@@ -44,7 +44,7 @@ func (s *landscapeReconciler) publishForSeeds(ctx context.Context, j *job) error
 	for _, seed := range seeds {
 		name := seed.Object.Name
 		if slices.ContainsFunc(j.converger.FailedDeclarations(), func(r string) bool { return r == "Seed "+name }) {
-			problems = append(problems, &owner.FollowsError{Err: fmt.Errorf("seed %s: nothing is published for it, because what Git declares for it could not be applied", name)})
+			problems = append(problems, &owner.FollowsError{Err: fmt.Errorf("seed %s: nothing is published, because its Seed could not be applied", name)})
 			continue
 		}
 		names = append(names, name)
@@ -93,7 +93,7 @@ func (s *landscapeReconciler) forReviewedSeeds(j *job, work func(p *seedpublicat
 	}
 	seeds, err := j.revision.landscape.Seeds()
 	if err != nil {
-		return fmt.Errorf("publishing what was reviewed: %w", err)
+		return fmt.Errorf("publishing the review: %w", err)
 	}
 	var names []string
 	for _, seed := range seeds {

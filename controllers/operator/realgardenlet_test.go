@@ -113,7 +113,7 @@ func TestOperatorWithRealGardenlet(t *testing.T) {
 	l := w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 && hasHeldDeletions(l) })
 	h := l.Status.Held[0]
 	assert.Equal(t, landscapev1alpha1.HeldDeletion{Cluster: "local", Object: "ConfigMap shoot--local--local/z", Reason: "it is not in the reviewed difference", Why: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: h.Approval}, h)
-	assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" local/"+h.Approval+" lets it pass")
+	assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" local/"+h.Approval+" approves them")
 	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
 	assert.Empty(t, l.Status.History[0].Gardenlets)
 

@@ -26,7 +26,7 @@ import (
 func (p *runningOperator) waitForLandscapeKind(ctx context.Context) error {
 	api, err := discovery.NewDiscoveryClientForConfig(p.role.Config)
 	if err != nil {
-		return fmt.Errorf("a client for the API of the runtime cluster: %w", err)
+		return fmt.Errorf("creating a client for the API of the runtime cluster: %w", err)
 	}
 	version := landscapev1alpha1.SchemeGroupVersion.String()
 	told := ""
@@ -38,9 +38,9 @@ func (p *runningOperator) waitForLandscapeKind(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		why := fmt.Sprintf("the runtime cluster does not tell what it serves: %v", err)
+		why := fmt.Sprintf("cannot read the API resources of the runtime cluster: %v", err)
 		if apierrors.IsNotFound(err) {
-			why = fmt.Sprintf("the runtime cluster has no CustomResourceDefinition of Landscapes (%s): pergola install brings it along", version)
+			why = fmt.Sprintf("the runtime cluster has no CustomResourceDefinition of Landscapes (%s): run pergola install", version)
 		}
 		p.setNotWorkingReason(why)
 		if why != told {
@@ -87,7 +87,7 @@ func (p *runningOperator) runReconcilers(ctx context.Context) error {
 	}
 	for key, store := range p.validationCaches {
 		if err := store.Save(); err != nil {
-			p.role.Log.Info("results of validation cannot be kept", "landscape", key.String(), "error", err)
+			p.role.Log.Info("cannot save the results of validation", "landscape", key.String(), "error", err)
 		}
 	}
 	return nil

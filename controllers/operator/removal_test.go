@@ -39,7 +39,7 @@ func TestUnconfirmedShootRemovalIsHeld(t *testing.T) {
 	assert.Equal(t, "2", w.configMapValue(s.name))
 	assert.Equal(t, uid, w.getShoot().GetUID())
 
-	const stuck = "this version cannot take down a Shoot"
+	const stuck = "this version cannot delete a Shoot"
 	assert.Contains(t, l.Status.Held[0].Reason, stuck)
 	assert.Empty(t, l.Status.Held[0].Approval, "no approval leads anywhere")
 	w.awaitReady(s.name, "True Applied: ")
@@ -61,11 +61,11 @@ func TestPendingOperationsAreReported(t *testing.T) {
 	w.awaitApplied(s, "", "1")
 	w.awaitReady(s.name, "True Applied: ")
 	l := w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.Contains(readyText(l), "2 operations wait to be taken up")
+		return strings.Contains(readyText(l), "2 operations wait to be started")
 	})
 	waiting := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting)
 	require.NotNil(t, waiting)
-	for _, part := range []string{"operation a, rotate-ssh-keypair on Shoot garden-local/local: it was asked for", "operation b, maintain on Shoot garden-local/local: operation a, rotate-ssh-keypair, on the same object was asked for",
+	for _, part := range []string{"operation a, rotate-ssh-keypair on Shoot garden-local/local: it was requested", "operation b, maintain on Shoot garden-local/local: operation a, rotate-ssh-keypair, on the same object was requested",
 		"kubectl annotate shoot -n garden-local local gardener.cloud/operation-"} {
 		assert.Contains(t, waiting.Message, part)
 	}
@@ -74,7 +74,7 @@ func TestPendingOperationsAreReported(t *testing.T) {
 	w.eventually("it is told", func() bool { return w.hasEvent(s.name, reasonOperationsPending) })
 	for _, note := range w.eventTexts(s.name, reasonOperationsPending) {
 		assert.NotContains(t, note, "kubectl", "who reads an Event may use another cluster")
-		assert.Contains(t, note, "; to withdraw it, take its annotation gardener.cloud/operation away")
+		assert.Contains(t, note, "; to withdraw it, remove its annotation gardener.cloud/operation away")
 	}
 	w.awaitApplied(s, s.pushValue("2"), "2")
 	assert.Equal(t, waiting.Message, condition.Get(w.awaitReady(s.name, "True Applied: ").Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting).Message, "it is so as long as they wait")
@@ -83,13 +83,13 @@ func TestPendingOperationsAreReported(t *testing.T) {
 	s.push("late", map[string]string{"operations/a.yaml": "", "operations/b.yaml": "",
 		"operations/c.yaml": strings.Replace(operation("reconcile"), "}\n", ", notAfter: 2001-01-01T00:00:00Z}\n", 1)})
 	l = w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.Contains(readyText(l), "1 operation ran out and is never executed")
+		return strings.Contains(readyText(l), "1 operation expired and will never run")
 	})
-	assert.NotContains(t, readyText(l), "to be taken up")
+	assert.NotContains(t, readyText(l), "to be started")
 	waiting = condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting)
 	require.NotNil(t, waiting)
 	assert.Equal(t, reasonOperationsExpired, waiting.Reason)
-	assert.Equal(t, "operation c, reconcile on Shoot garden-local/local, ran out and is never executed: its time was over (notAfter 2001-01-01T00:00:00Z) before it could be executed; "+
-		"remove its file, and write another one, under another name, if it is needed still", waiting.Message)
+	assert.Equal(t, "operation c, reconcile on Shoot garden-local/local, has expired and is never executed: it expired (notAfter 2001-01-01T00:00:00Z) before it could be executed; "+
+		"remove its file, and add one with another name if it is still needed", waiting.Message)
 	w.eventually("it is told as that", func() bool { return w.hasEvent(s.name, reasonOperationsExpired) })
 }

@@ -38,12 +38,12 @@ func (s *landscapeReconciler) answerWaiting(suspended string) {
 
 // pinnedText explains the pin to followers of other revisions.
 func pinnedText(pin *landscapev1alpha1.Pin, landscape string) string {
-	return conditionInput{revisions: revisionNames{pin: pin}}.pinPrefix() + "nothing else is applied before it is taken off (pergola rollback " + landscape + " --unpin)"
+	return conditionInput{revisions: revisionNames{pin: pin}}.pinPrefix() + "no other revision is applied until it is unpinned (pergola rollback " + landscape + " --unpin)"
 }
 
 // suspendedText explains the suspension to followers of a sync.
 func suspendedText(suspended, landscape string) string {
-	return "nothing is applied, because the Landscape is " + suspended + "; to go on: pergola resume " + landscape
+	return "nothing is applied, because the Landscape is " + suspended + "; to continue: pergola resume " + landscape
 }
 
 // reportStatus updates the status.
@@ -81,7 +81,7 @@ func (s *landscapeReconciler) reportStatus(suspended string) {
 	if s.jobs.activeJob != nil {
 		v.lastSync.notes = slices.Clone(s.jobs.activeJob.revision.notes)
 		if failed := &s.jobs.activeJob.failedAttempts; failed.count > 0 && !s.jobs.activeJob.isApplying && s.jobs.lastOutcome.commitPath != s.jobs.activeJob.revision.commitPath() {
-			v.lastSync.notes = append(v.lastSync.notes, fmt.Sprintf("%s is tried again: %s", s.revisionName(s.jobs.activeJob.revision.Revision(), s.jobs.activeJob.revision.folder), joinLimited(failed.problems)))
+			v.lastSync.notes = append(v.lastSync.notes, fmt.Sprintf("retrying %s: %s", s.revisionName(s.jobs.activeJob.revision.Revision(), s.jobs.activeJob.revision.folder), joinLimited(failed.problems)))
 		}
 		if s.jobs.activeJob.isApplying {
 			v.current.syncProgress, v.current.isApplying = s.jobs.activeJob.progressText(), true
@@ -99,7 +99,7 @@ func (s *landscapeReconciler) reportStatus(suspended string) {
 		}
 	}
 	if s.isExamining() {
-		v.current.validationProgress = "validating " + s.jobs.examination.commit + ", which waits"
+		v.current.validationProgress = "validating " + s.jobs.examination.commit + " while it waits"
 	}
 	if v.current.syncProgress == "" {
 		v.revisions.partial = s.partialRevisionName()
@@ -107,7 +107,7 @@ func (s *landscapeReconciler) reportStatus(suspended string) {
 	// Deletions that an earlier sync held stay held until another sync reports otherwise.
 	if before := len(heldByOperator(s.status.desired.Held)) - len(s.findings.heldRepairs); s.jobs.lastOutcome.openItems.heldCount == 0 && before > 0 {
 		v.pending.awaitingApproval += countAwaitingApproval(heldByOperator(s.status.desired.Held)) - countAwaitingApproval(s.findings.heldRepairs)
-		v.pending.heldCount, v.pending.heldText = v.pending.heldCount+before, joinNonEmpty(fmt.Sprintf("deletions and recreations that a former sync has held wait for an approval: %d", before), v.pending.heldText)
+		v.pending.heldCount, v.pending.heldText = v.pending.heldCount+before, joinNonEmpty(fmt.Sprintf("deletions and recreations held by an earlier sync wait for an approval: %d", before), v.pending.heldText)
 	}
 	if s.findings.gardenletWaiter != nil {
 		v.current.gardenletsText = s.findings.gardenletWaiter.waitText

@@ -107,7 +107,7 @@ func (d *requestHandler) Request(ctx context.Context, key receiver.Key, push rec
 	d.operator.mu.Lock()
 	r, working := d.operator.reconcilers[key], d.operator.lease != nil
 	d.operator.mu.Unlock()
-	d.operator.role.Log.Info("a sync is asked for", "landscape", key.String(), "ref", push.Ref, "commit", push.Commit, "by", push.By)
+	d.operator.role.Log.Info("a sync is requested", "landscape", key.String(), "ref", push.Ref, "commit", push.Commit, "by", push.By)
 	if working {
 		if r != nil {
 			r.reconciler.enqueue(func() { r.reconciler.requests.pollRequested = true })
@@ -121,7 +121,7 @@ func (d *requestHandler) Request(ctx context.Context, key receiver.Key, push rec
 	before := l.DeepCopy()
 	setAnnotation(l, landscapev1alpha1.AnnotationSyncRequested, d.operator.role.Clock.Now().UTC().Format(time.RFC3339Nano))
 	if err := d.operator.client.Patch(ctx, l, client.MergeFrom(before)); err != nil {
-		d.operator.role.Log.Error("the request for a sync cannot be passed on to the instance that works", "landscape", key.String(), "error", err)
+		d.operator.role.Log.Error("cannot pass the sync request on to the active instance", "landscape", key.String(), "error", err)
 	}
 }
 
@@ -146,7 +146,7 @@ func (d *requestHandler) followOtherReplica(ctx context.Context, key receiver.Ke
 	}
 	now, err := get(ctx)
 	if err != nil || now == nil {
-		return nil, fmt.Errorf("the Landscape %s cannot be read", key)
+		return nil, fmt.Errorf("cannot read Landscape %s", key)
 	}
 	return followNext(ctx, d.operator.role.Clock, get, now), nil
 }
@@ -169,7 +169,7 @@ func (p *runningOperator) destinations(l *landscapev1alpha1.Landscape) []notific
 	var texts []string
 	for _, err := range problems {
 		texts = append(texts, "spec.notifications: "+err.Error())
-		p.role.Log.Error("somebody cannot be told", "landscape", key.String(), "error", err)
+		p.role.Log.Error("a notification has no usable destination", "landscape", key.String(), "error", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

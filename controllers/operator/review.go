@@ -61,7 +61,7 @@ func (r *revisionReader) reviewChanges(ctx context.Context, next *revision) (*pe
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			next.notes = append(next.notes, fmt.Sprintf("revision %s cannot be compared with it, so that all is held that it deletes and that no other one shows: %s", base.commit, err))
+			next.notes = append(next.notes, fmt.Sprintf("revision %s cannot be compared with it, so deletions that no other comparison shows are held: %s", base.commit, err))
 			continue
 		}
 		if err := r.compareWithBase(ctx, former, next, out); err != nil {
@@ -97,7 +97,7 @@ func (r *revisionReader) readBase(ctx context.Context, next *revision, at commit
 // compareWithBase renders the affected owners in parts: the Garden for the operator's clusters,
 // Seeds and Shoots for the seeds.
 func (r *revisionReader) compareWithBase(ctx context.Context, former *landscapes.Landscape, next *revision, out *permit.Review) error {
-	reach, err := render.FindAffected(r.catalogue, render.State{Landscape: former, Name: "the former revision", Partial: true},
+	reach, err := render.FindAffected(r.catalogue, render.State{Landscape: former, Name: "the previous revision", Partial: true},
 		render.State{Landscape: next.landscape}, render.At(r.now), render.WithSampling(reviewSampleSize))
 	if err != nil {
 		return newInvalidError("revision %s: %s", next.Revision(), err)

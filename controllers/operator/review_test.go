@@ -86,7 +86,7 @@ func TestReviewLimitsDeletions(t *testing.T) {
 	l := w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
 	assert.Equal(t, "it is not in the reviewed difference", l.Status.Held[0].Reason)
 	assert.Contains(t, last.Message, "1 deletion or recreation waits for an approval: pergola history "+w.namespace+"/"+s.name+
-		" shows what and why, pergola approve "+w.namespace+"/"+s.name+" "+l.Status.Held[0].Approval+" lets it pass")
+		" lists them with reasons, pergola approve "+w.namespace+"/"+s.name+" "+l.Status.Held[0].Approval+" approves them")
 	w.eventually("it is told", func() bool {
 		notes := w.eventTexts(s.name, reasonHeld)
 		return len(notes) == 1 && strings.Contains(notes[0], "pergola approve")
@@ -131,7 +131,7 @@ func TestUnapprovedDeletionKeepsItsReason(t *testing.T) {
 	require.NoError(t, handle.Approve(context.Background(), []string{l.Status.Held[0].Approval}, false))
 	l = w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
 	assert.Equal(t, other, l.Status.Held[0].Object)
-	assert.Equal(t, "it is held since before: "+reason, l.Status.Held[0].Reason)
+	assert.Equal(t, "it is still held: "+reason, l.Status.Held[0].Reason)
 	l = w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.History[0].EndTime != nil })
 	assert.Equal(t, l.Spec.Approved[:1], l.Status.History[0].Approvals, l.Status.History[0].Message)
 	assert.Contains(t, l.Status.History[0].Message, UsedApprovalsText(l.Spec.Approved[:1]))
@@ -142,7 +142,7 @@ func TestUnapprovedDeletionKeepsItsReason(t *testing.T) {
 	l = w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
 		return len(l.Status.Held) == 1 && l.Status.History[0].EndTime != nil
 	})
-	assert.Equal(t, "it is held since before: "+reason, l.Status.Held[0].Reason, "the same one, and once")
+	assert.Equal(t, "it is still held: "+reason, l.Status.Held[0].Reason, "the same one, and once")
 	assert.Empty(t, l.Status.History[0].Approvals, "nothing passed in this one")
 }
 
@@ -188,7 +188,7 @@ func TestMaintainIsNotARevert(t *testing.T) {
 	})
 	w.startOperator()
 	l := w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.Contains(readyText(l), failed+" began since and was not completed, and it cannot go on: spec.windows[0]: schedule")
+		return strings.Contains(readyText(l), failed+" did not complete and cannot continue: spec.windows[0]: schedule")
 	})
 	assert.Equal(t, "1", w.configMapValue("b"))
 	assert.Empty(t, l.Status.Held)
@@ -215,7 +215,7 @@ func TestUnreadableBaseHoldsDeletions(t *testing.T) {
 		return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
 	})
 	assert.Equal(t, []string{"2", "1"}, []string{w.configMapValue("a"), w.configMapValue("b")})
-	assert.Contains(t, readyText(l), "cannot be compared with it, so that all is held that it deletes")
+	assert.Contains(t, readyText(l), "cannot be compared with it, so deletions that no other comparison shows are held")
 	require.Len(t, l.Status.Held, 1)
 	assert.Equal(t, "ConfigMap "+w.namespace+"/b", l.Status.Held[0].Object)
 }

@@ -33,7 +33,7 @@ func TestReviewedDeletionHappensLater(t *testing.T) {
 			w.suspend(two.name, true)
 			one.commit("less", map[string]string{"x.yaml": ""})
 			held := w.awaitLandscape(one.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 }).Status.Held[0]
-			assert.Contains(t, held.Reason, "it is deleted when these have been synced and do not declare it: "+two.name)
+			assert.Contains(t, held.Reason, "it is deleted once these are synced and do not declare it: "+two.name)
 			meanwhile(w, one, func() {
 				stop()
 				w.startOperator()

@@ -34,5 +34,5 @@ func TestResolveRevisionFromHistory(t *testing.T) {
 	_, err := resolveRevision(l, "sha256:7d31")
 	assert.ErrorContains(t, err, "begins several revisions")
 	_, err = resolveRevision(l, "sha256:7d3")
-	assert.ErrorContains(t, err, "begins no revision of the history")
+	assert.ErrorContains(t, err, "no revision of the history starts with")
 }

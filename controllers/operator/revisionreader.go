@@ -132,13 +132,13 @@ func (r *revisionReader) read(ctx context.Context, snapshot *source.Snapshot) (*
 		return nil, &invalidError{fmt.Sprintf("revision %s is not valid", snapshot.Revision()), all}
 	}
 	if name := l.Config.Name; name != r.object.Name {
-		return nil, newInvalidError("revision %s: landscape.yaml is of landscape %q, but this one is %q: the names have to be the same", snapshot.Revision(), name, r.object.Name)
+		return nil, newInvalidError("revision %s: landscape.yaml names landscape %q, but the Landscape is %q: use the same name", snapshot.Revision(), name, r.object.Name)
 	}
 	if err := checkVerification(&r.object.Spec, &l.Config.Spec); err != nil {
 		return nil, newInvalidError("revision %s: %s", snapshot.Revision(), err)
 	}
 	if l.Config.Spec.Suspend {
-		return nil, newInvalidError("revision %s says spec.suspend in landscape.yaml: it is not applied", snapshot.Revision())
+		return nil, newInvalidError("revision %s sets spec.suspend in landscape.yaml and is not applied", snapshot.Revision())
 	}
 	if err := r.applyLimits(next); err != nil {
 		return nil, err
@@ -182,9 +182,9 @@ func (r *revisionReader) readApplied(ctx context.Context, next *revision) (_ *la
 	case ctx.Err() != nil:
 		return nil, "", ctx.Err()
 	case r.purpose.isForAppliedRevision() || source.IsPermanent(err) || source.ReasonOf(err) == source.ReasonReferenceNotFound:
-		return nil, fmt.Sprintf("revision %s, which was applied before it, cannot be read, so that nobody has looked for what must not change: %s", at.commit, err), nil
+		return nil, fmt.Sprintf("the previously applied revision %s cannot be read, so the update is not checked for forbidden changes: %s", at.commit, err), nil
 	}
-	return nil, "", fmt.Errorf("reading revision %s, which was applied before it: %w", at.commit, err)
+	return nil, "", fmt.Errorf("reading the previously applied revision %s: %w", at.commit, err)
 }
 
 // loadDeclarations loads all declarations now, where a lost file is an error. The converger then
@@ -214,16 +214,16 @@ func (r *revisionReader) applyLimits(next *revision) error {
 	config.Spec.Clusters = nil // only the object sets it
 	next.landscape.Config = config
 	if len(loosened) > 0 {
-		next.notes = append(next.notes, "landscape.yaml asks for less protection than the Landscape in the cluster has, which alone counts: "+strings.Join(loosened, ", "))
+		next.notes = append(next.notes, "landscape.yaml asks for less protection than the Landscape in the cluster, whose settings apply: "+strings.Join(loosened, ", "))
 	}
 	kept := r.purpose.isForAppliedRevision() || appliedCommitPath(&r.object.Status) == next.commitPath()
 	if windows, err := windowStateAt(r.now, config.Spec.Windows); err != nil {
 		return newInvalidError("revision %s: landscape.yaml: %s", next.Revision(), err)
 	} else if isNeverOpen(windows) { // the window would also block the commit that removes it
-		return newInvalidError("revision %s: landscape.yaml: spec.windows: none of them ever opens", next.Revision())
+		return newInvalidError("revision %s: landscape.yaml: spec.windows: no window ever opens", next.Revision())
 	} else if both, err := findCommonOpening(r.now, unlimitedOpenings, own.Windows, config.Spec.Windows); err == nil && isNeverOpen(both) && !kept {
 		if alone, err := windowStateAt(r.now, own.Windows); err == nil && !isNeverOpen(alone) {
-			return newInvalidError("revision %s: landscape.yaml: spec.windows: none of them is ever open while one of the Landscape in the cluster is, and both have to be", next.Revision())
+			return newInvalidError("revision %s: landscape.yaml: spec.windows: no window overlaps with one of the Landscape in the cluster, and both must be open", next.Revision())
 		}
 	}
 	return nil

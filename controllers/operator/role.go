@@ -213,8 +213,8 @@ func (p *runningOperator) runAsLeader(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			p.setNotWorkingReason(fmt.Sprintf("the lease cannot be had: %v", err))
-			p.role.Log.Error("the lease cannot be had; it is tried again", "error", err)
+			p.setNotWorkingReason(fmt.Sprintf("cannot acquire the lease: %v", err))
+			p.role.Log.Error("cannot acquire the lease; retrying", "error", err)
 			if !p.sleep(ctx, leaseRetryInterval) {
 				return nil
 			}
@@ -236,7 +236,7 @@ func (p *runningOperator) runAsLeader(ctx context.Context) error {
 	p.mu.Unlock()
 	lease.Release()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return fmt.Errorf("ended, so that no two work at once: %w", cause)
+		return fmt.Errorf("stopped, so that only one instance works: %w", cause)
 	}
 	return err
 }
@@ -257,7 +257,7 @@ func (p *runningOperator) sleep(ctx context.Context, d time.Duration) bool {
 }
 
 func (p *runningOperator) reportLeaseHolder(held *landscape.LeaseHeldError) {
-	p.setNotWorkingReason("another instance works: " + held.Error())
+	p.setNotWorkingReason("another instance is active: " + held.Error())
 	p.role.Log.Info("waiting for the lease, which another instance holds", "holder", held.Holder, "lease", held.Lease)
 }
 

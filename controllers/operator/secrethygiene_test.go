@@ -70,7 +70,7 @@ func TestSecretHygiene(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: decryptedSecretMeta}
 	require.NoError(t, w.client.Patch(context.Background(), secret, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"password":"drifted-secret"}}`)), client.FieldOwner("somebody")))
 	w.eventually("it is told", func() bool { return w.hasEvent(s.name, "DriftNotRepaired") })
-	stands := readyText(w.awaitReady(s.name, "False DriftNotRepaired: the clusters are not as main@sha1:"))
+	stands := readyText(w.awaitReady(s.name, "False DriftNotRepaired: the clusters differ from main@sha1:"))
 	assert.Contains(t, stands, "data.password is owned by somebody")
 	assert.Contains(t, stands, "kubectl get secret -n garden")
 	require.NoError(t, w.client.Delete(context.Background(), secret))
@@ -84,7 +84,7 @@ func TestSecretHygiene(t *testing.T) {
 	decryption("stranger")
 	l := w.awaitReady(s.name, "False ApplyFailed: revision main@sha1:")
 	assert.Contains(t, readyText(l), "the given age key "+stranger.Recipient().String()+" does not open Secrets that are encrypted for ")
-	assert.Contains(t, readyText(l), "Secret garden/one: put an age key that they are encrypted for into Secret stranger")
+	assert.Contains(t, readyText(l), "Secret garden/one: add a matching age key to Secret stranger")
 	w.awaitRepaired(s, "1")
 	decryption("no-key")
 	w.awaitReady(s.name, "False ApplyFailed: spec.decryption.secretRef: Secret no-key, key x.agekey")
@@ -276,7 +276,7 @@ func TestDependencyOrder(t *testing.T) {
 		l.Spec.DependsOn = append(l.Spec.DependsOn, landscapev1alpha1.Dependency{Name: late.name})
 	})
 	l = w.awaitLandscape(all[1].name, func(l *landscapev1alpha1.Landscape) bool { return missing(l) != "" })
-	const text = " of spec.dependsOn does not exist: nothing newer is applied before it does"
+	const text = " of spec.dependsOn does not exist: no newer revision is applied until it exists"
 	assert.Equal(t, "Landscape "+late.name+text, missing(l))
 	assert.True(t, strings.HasPrefix(readyText(l), "True Applied"), readyText(l))
 	assert.Contains(t, readyText(l), text)
@@ -295,6 +295,6 @@ func TestDependencyOrder(t *testing.T) {
 	})
 	w.eventually("it is told", func() bool {
 		notes := w.eventTexts(all[0].name, reasonStalled)
-		return len(notes) == 1 && strings.Contains(notes[0], "spec.dependsOn is a circle: ")
+		return len(notes) == 1 && strings.Contains(notes[0], "spec.dependsOn has a cycle: ")
 	})
 }

@@ -63,7 +63,7 @@ func TestSignedVersions(t *testing.T) {
 	assert.True(t, hasStalled(l))
 	s.server.Git("push", "--quiet", "origin", ":refs/tags/v1.3.0")
 	l = w.awaitRefused(s, "ReferenceNotFound", "3")
-	assert.Contains(t, readyText(l), "tag v1.3.0 is gone, and v1.0.0 would be the highest")
+	assert.Contains(t, readyText(l), "tag v1.3.0 no longer exists, and v1.0.0, the highest")
 	third := tag("v1.4.0", key, "5")
 	w.awaitApplied(s, third, "5")
 	// One commit gets an untrusted tag, then a trusted one. Each counts at once, not at the next

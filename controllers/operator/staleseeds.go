@@ -81,10 +81,10 @@ func (w *gardenletWaiter) checkGardenlets(ctx context.Context, left []*awaitedOw
 // its seed has none. Empty if somebody may.
 func (w *gardenletWaiter) skipReason(live *unstructured.Unstructured) string {
 	if why := seedpublication.IgnoreReason(live); why != "" {
-		return "its gardenlet leaves it alone, because " + why
+		return "its gardenlet ignores it, because " + why
 	}
 	if seed := seedOf(live); w.seedStates.withoutSeed[seed] {
-		return fmt.Sprintf("there is no Seed %s, and so no gardenlet that looks after it", seed)
+		return fmt.Sprintf("Seed %s does not exist, so no gardenlet reconciles it", seed)
 	}
 	return ""
 }
@@ -123,7 +123,7 @@ func (w *gardenletWaiter) noteFailingFollowers(f *awaitedOwner, seed *unstructur
 func (w *gardenletWaiter) giveUpOnSeeds(inVain map[string][]string) {
 	for _, seed := range slices.Sorted(maps.Keys(inVain)) {
 		names := inVain[seed]
-		text := fmt.Sprintf("the gardenlet of seed %s does not work: %s; to be reconciled when it does: %s", seed, w.seedStates.unavailable[seed], firstNames(names, len(names)))
+		text := fmt.Sprintf("the gardenlet of seed %s does not work: %s; not reconciled until it works: %s", seed, w.seedStates.unavailable[seed], firstNames(names, len(names)))
 		w.failures = append(w.failures, text)
 		w.broadcastLine(text)
 	}

@@ -75,7 +75,7 @@ func TestStaleGardenletsAreReported(t *testing.T) {
 	l := w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return len(l.Status.History) > 0 && l.Status.History[0].Gardenlets != ""
 	})
-	const gone = "the gardenlet of seed local does not work: local renewed its lease gardener-system-seed-lease/local last 10m ago; to be reconciled when it does: Seed local"
+	const gone = "the gardenlet of seed local does not work: local last renewed its lease gardener-system-seed-lease/local 10m ago; not reconciled until it works: Seed local"
 	assert.Equal(t, gone+", Shoot garden-local/local", l.Status.History[0].Gardenlets)
 	end := pushed(s.push("another overlay", overlay("2")))
 	assert.Equal(t, receiver.PhaseFailed, end.Phase, end)
@@ -86,7 +86,7 @@ func TestStaleGardenletsAreReported(t *testing.T) {
 	w.writeHeartbeat(time.Now().Add(time.Hour))
 	end = pushed(s.push("a third", overlay("3")))
 	assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
-	const mute = "Seed local: its gardenlet does not say what it has taken up, as those of older versions do not: it is not waited for"
+	const mute = "Seed local: its gardenlet does not report which settings it uses (older versions do not); the sync does not wait for it"
 	assert.Contains(t, end.Message, mute)
 	w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(l.Status.History[0].Message, mute) })
 	assert.Empty(t, w.getLandscape(s.name).Status.History[0].Gardenlets)

@@ -60,7 +60,7 @@ func (w *statusWriter) setObject(object *landscapev1alpha1.Landscape) (first boo
 	if w.desired.LastAppliedRevision != "" && w.desired.LastAppliedPath == "" {
 		w.desired.LastAppliedPath = folderOf(object)
 	}
-	closeRecord(w.desired.History, w.clock.Now(), landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "the operator ended in the middle of it"})
+	closeRecord(w.desired.History, w.clock.Now(), landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "the operator stopped during the sync"})
 	return true
 }
 
@@ -146,7 +146,7 @@ func (w *statusWriter) writeIfChanged(ctx context.Context) (overtaken bool) {
 		return true
 	}
 	if err != nil && ctx.Err() == nil {
-		w.log.Error("the status of a Landscape cannot be written", "landscape", client.ObjectKeyFromObject(w.object).String(), "error", err)
+		w.log.Error("cannot write the status of a Landscape", "landscape", client.ObjectKeyFromObject(w.object).String(), "error", err)
 	}
 	return false
 }
@@ -168,7 +168,7 @@ func (w *statusWriter) isOnlyProgress() bool {
 }
 
 // errWrittenByOther means that somebody else wrote the status.
-var errWrittenByOther = errors.New("somebody else has written the status")
+var errWrittenByOther = errors.New("another writer changed the status")
 
 // writeAttempts limits retries after concurrent changes of the object.
 const writeAttempts = 5
@@ -225,9 +225,9 @@ func (w *statusWriter) recordInterruption(at time.Time) {
 	if w.object == nil {
 		return
 	}
-	w.closeRecord(at, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "the operator ended in the middle of it"})
+	w.closeRecord(at, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "the operator stopped during the sync"})
 	if op := w.desired.LastOperation; op != nil && op.State == gardencorev1beta1.LastOperationStateProcessing {
-		w.setOperation(gardencorev1beta1.LastOperationStateAborted, op.Progress, "the operator ended in the middle of it")
+		w.setOperation(gardencorev1beta1.LastOperationStateAborted, op.Progress, "the operator stopped during the sync")
 	}
 	w.desired.Conditions = condition.Remove(w.desired.Conditions, landscapev1alpha1.LandscapeReconciling)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -240,11 +240,11 @@ func notReadyReason(l *landscapev1alpha1.Landscape) string {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	switch {
 	case ready == nil:
-		return "it was not synced yet"
+		return "it has not been synced yet"
 	case ready.Status != gardencorev1beta1.ConditionTrue:
 		return fmt.Sprintf("it is not ready (%s)", ready.Reason)
 	case l.Status.ObservedGeneration != l.Generation:
-		return "its last change was not looked at yet"
+		return "its last change has not been reconciled yet"
 	}
 	return ""
 }

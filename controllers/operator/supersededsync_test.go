@@ -91,7 +91,7 @@ func TestSupersededSync(t *testing.T) {
 	})
 	assert.True(t, strings.HasSuffix(l.Status.History[1].Revision, first))
 	assert.Equal(t, landscapev1alpha1.SyncSuperseded, l.Status.History[1].Result)
-	assert.Equal(t, "given up for main@sha1:"+second, l.Status.History[1].Message)
+	assert.Equal(t, "superseded by main@sha1:"+second, l.Status.History[1].Message)
 	assert.Nil(t, l.Status.History[0].EndTime, "it waits as well")
 	assert.False(t, strings.HasSuffix(l.Status.LastAppliedRevision, first))
 

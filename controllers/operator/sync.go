@@ -37,7 +37,7 @@ func (s *landscapeReconciler) startJob(p *preparation, j *job) {
 			j.pendingSeeds.publishedSeeds, j.failedAttempts = former.takePublishedSeeds(), former.failedAttempts
 		}
 		if former.isApplying && former.reporting.isInHistory {
-			s.status.closeRecord(now, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncSuperseded, Message: "given up for " + j.revision.Revision()})
+			s.status.closeRecord(now, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncSuperseded, Message: "superseded by " + j.revision.Revision()})
 			s.operator.metrics.countSync(s.key, landscapev1alpha1.SyncSuperseded, now.Sub(former.reporting.startedAt))
 		}
 		former.control.stop()

@@ -127,7 +127,7 @@ func TestCommitCannotLoosenDeletionGate(t *testing.T) {
 
 	handle, err := NewLandscapeClient(testServer.config, receiver.Key{Namespace: w.namespace, Name: "loose"}, clock.RealClock{}, "me")
 	require.NoError(t, err)
-	require.ErrorContains(t, handle.Approve(context.Background(), []string{"nonsense"}, false), "nothing that is held has the id")
+	require.ErrorContains(t, handle.Approve(context.Background(), []string{"nonsense"}, false), "no held deletion has the id")
 	// Differences and dry runs show ids of single objects. They work as the common id does.
 	ids := map[string]bool{}
 	for _, h := range l.Status.Held {
@@ -218,7 +218,7 @@ func TestUserActions(t *testing.T) {
 	w.awaitReady("people", "True Applied: main@sha1:"+second)
 	assert.Equal(t, "2", w.configMapValue("a"))
 	_, err = handle.Pin(w.Context(), "ffff", "")
-	require.ErrorContains(t, err, `"ffff" begins no revision of the history`)
+	require.ErrorContains(t, err, `no revision of the history starts with "ffff"`)
 
 	w.changeLandscape("people", func(l *landscapev1alpha1.Landscape) {
 		l.Spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: "0 0 29 2 *", Duration: metav1.Duration{Duration: time.Minute}}}
@@ -249,7 +249,7 @@ func TestUserActions(t *testing.T) {
 	})
 	w.awaitReady("dependent", "Unknown Waiting: waiting for Landscape absent, which does not exist")
 	w.changeLandscape("dependent", func(l *landscapev1alpha1.Landscape) { l.Spec.DependsOn[0].Name = "dependent" })
-	w.awaitReady("dependent", "False Stalled: spec.dependsOn is a circle: dependent → dependent")
+	w.awaitReady("dependent", "False Stalled: spec.dependsOn has a cycle: dependent → dependent")
 }
 
 // TestRestartCompletesSync: after a stop within a sync the next start completes it and reports

@@ -93,7 +93,7 @@ func decideSync(s syncInput) decision {
 		return decision{waitReason: s.blockReason}
 	}
 	if s.commits.wanted != s.commits.applied && !s.timing.windows.isOpen {
-		waiting := "no window opens ever again: see spec.windows, and status.windows, which are those of landscape.yaml"
+		waiting := "no window opens again: see spec.windows, and status.windows for those of landscape.yaml"
 		if !s.timing.windows.opensAt.IsZero() {
 			waiting = fmt.Sprintf("waiting for the next window, which opens at %s", s.timing.windows.opensAt.UTC().Format(time.RFC3339))
 		}

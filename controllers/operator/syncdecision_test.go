@@ -51,7 +51,7 @@ func TestDecideSync(t *testing.T) {
 		"blocked":                        {func(s *syncInput) { s.blockReason, s.commits.wanted = "waiting for a", "c" }, "", "waiting for a", time.Time{}},
 		"blocked with nothing to do":     {func(s *syncInput) { s.blockReason = "waiting for a" }, "", "", noon.Add(9 * time.Minute)},
 		"window closed for a new one":    {func(s *syncInput) { s.timing.windows, s.commits.wanted = windowState{opensAt: opens}, "c" }, "", "waiting for the next window, which opens at 2026-03-04T15:00:00Z", opens},
-		"window never opens":             {func(s *syncInput) { s.timing.windows, s.commits.wanted = windowState{}, "c" }, "", "no window opens ever again: see spec.windows, and status.windows, which are those of landscape.yaml", time.Time{}},
+		"window never opens":             {func(s *syncInput) { s.timing.windows, s.commits.wanted = windowState{}, "c" }, "", "no window opens again: see spec.windows, and status.windows for those of landscape.yaml", time.Time{}},
 		"window closed, the same is repaired": {func(s *syncInput) {
 			s.timing.windows, s.timing.lastEnd = windowState{opensAt: opens}, noon.Add(-time.Hour)
 		}, triggerInterval, "", time.Time{}},

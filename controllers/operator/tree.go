@@ -74,7 +74,7 @@ func Tree(ctx context.Context, config *rest.Config, now time.Time) ([]TreeOwner,
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("a client for inventories: %w", err)
+		return nil, fmt.Errorf("creating a client for inventories: %w", err)
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMapList"})

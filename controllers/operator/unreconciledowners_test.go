@@ -126,12 +126,12 @@ func TestUnreconciledOwnersAreSkipped(t *testing.T) {
 	clk.Step(gardenletCheckInterval)
 	left = waits.checkOwners(context.Background(), left)
 	assert.ElementsMatch(t, []string{"Shoot garden-left/new", "Shoot garden-left/elsewhere"}, names(), "of these something may come")
-	const goes = "its gardenlet leaves it alone, because it is being deleted, and this version does not take down what runs for it on the seed, which stays as it is: whoever wants it gone deletes it there by hand: it is not waited for"
+	const goes = "its gardenlet ignores it, because it is being deleted, and this version does not delete its objects on the seed: delete them there by hand; the sync does not wait for it"
 	assert.ElementsMatch(t, []string{
 		"Seed local: " + goes, "Shoot garden-left/goes: " + goes,
-		"Shoot garden/ignored: its gardenlet leaves it alone, because annotation shoot.gardener.cloud/ignore says so: it is not waited for",
-		"Shoot garden-left/moved: its gardenlet leaves it alone, because its control plane is on seed another, and this version does not move it: a second one would fight for the same machines; to go back, set spec.seedName to another: it is not waited for",
-		"Shoot garden-left/alone: there is no Seed gone, and so no gardenlet that looks after it: it is not waited for",
+		"Shoot garden/ignored: its gardenlet ignores it, because annotation shoot.gardener.cloud/ignore says so; the sync does not wait for it",
+		"Shoot garden-left/moved: its gardenlet ignores it, because its control plane is on seed another, and this version cannot move it (two would fight for machines); to undo, set spec.seedName to another; the sync does not wait for it",
+		"Shoot garden-left/alone: Seed gone does not exist, so no gardenlet reconciles it; the sync does not wait for it",
 	}, waits.notes)
 	assert.Equal(t, []string{"Shoot garden-left/failed: Error (100%): d"}, waits.failures, "what has failed before is said")
 }

@@ -137,7 +137,7 @@ func TestDisjointWindows(t *testing.T) {
 
 	refused := r.commit("they still never meet", inGit(hourlySchedule(-1), "3"))
 	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.Contains(readyText(l), "none of them is ever open while one of the Landscape in the cluster is") && strings.Contains(readyText(l), refused)
+		return strings.Contains(readyText(l), "no window overlaps with one of the Landscape in the cluster") && strings.Contains(readyText(l), refused)
 	})
 	w.changeLandscape(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Windows = nil })
 	w.awaitReady(r.name, "True Applied: ")

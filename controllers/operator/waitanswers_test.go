@@ -42,10 +42,10 @@ func TestWaitReasonsForFollowers(t *testing.T) {
 		}, receiver.PhaseHeld, "REVISION: waiting for Landscape base, which does not exist (spec.dependsOn)"},
 		{"suspended", func(spec *landscapev1alpha1.LandscapeSpec) {
 			spec.Suspend, spec.Suspension = true, &landscapev1alpha1.Suspension{By: "bob", Reason: "the disk is full"}
-		}, receiver.PhaseHeld, "nothing is applied, because the Landscape is suspended by bob: the disk is full; to go on: pergola resume " + key},
+		}, receiver.PhaseHeld, "nothing is applied, because the Landscape is suspended by bob: the disk is full; to continue: pergola resume " + key},
 		{"misconfigured", func(spec *landscapev1alpha1.LandscapeSpec) {
 			spec.DependsOn = []landscapev1alpha1.Dependency{{Name: s.name}}
-		}, receiver.PhaseFailed, "spec.dependsOn is a circle: "},
+		}, receiver.PhaseFailed, "spec.dependsOn has a cycle: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := w.withTest(t)
@@ -148,7 +148,7 @@ func TestFollowObjectReportsHeld(t *testing.T) {
 		object *landscapev1alpha1.Landscape
 		want   string
 	}{
-		"suspended":       {l(reasonSuspended, "suspended by ada", "main@sha1:aaaa", ""), "Held nothing is applied, because the Landscape is suspended by ada; to go on: pergola resume garden/prod"},
+		"suspended":       {l(reasonSuspended, "suspended by ada", "main@sha1:aaaa", ""), "Held nothing is applied, because the Landscape is suspended by ada; to continue: pergola resume garden/prod"},
 		"a window":        {l(reasonWaiting, "main@sha1:aaaa is applied; main@sha1:bbbb: waiting for the next window", "main@sha1:aaaa", "main@sha1:bbbb"), "Held main@sha1:aaaa is applied; main@sha1:bbbb: waiting for the next window"},
 		"the first one":   {l(reasonWaiting, "waiting for Landscape base", "", "main@sha1:bbbb"), "Held waiting for Landscape base"},
 		"another waits":   {l(reasonWaiting, "main@sha1:aaaa is applied; main@sha1:cccc: waiting for the next window", "main@sha1:aaaa", "main@sha1:cccc"), ""},

@@ -197,7 +197,7 @@ func ShootAccess(ctx context.Context, o Owner) (*rest.Config, error) {
 func (o *Owner) externalURL() (string, error) {
 	domain, _, err := unstructured.NestedString(o.Input.Objects[Shoot], "spec", "dns", "domain")
 	if err != nil || domain == "" {
-		return "", fmt.Errorf("%s has no domain by which it is reached from outside of its seed", o)
+		return "", fmt.Errorf("%s has no domain for access from outside its seed", o)
 	}
 	return "https://api." + domain, nil
 }

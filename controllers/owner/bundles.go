@@ -125,7 +125,7 @@ func (o *ownerSession) objectsToApply(ctx context.Context, b render.Bundle) ([]*
 		}
 	}
 	if e := o.Local.CheckSize(secret); e != nil {
-		e.Message = fmt.Sprintf("it carries the %d objects of the bundle, compressed: %s", len(b.Objects), e.Message)
+		e.Message = fmt.Sprintf("it holds the %d objects of the bundle, compressed: %s", len(b.Objects), e.Message)
 		e.Hint = "divide the bundle, or deliver it with direct: true"
 		return nil, nil, e
 	}

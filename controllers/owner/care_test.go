@@ -195,7 +195,7 @@ func TestADeploymentThatIsAvailableBetweenTwoCrashes(t *testing.T) {
 		return s.run.reconciler.componentCondition(s.ctx, s.run.owner, builder, commonStatus{}, builder.Initial("SeedSystemComponentsHealthy"), []render.Bundle{b}, nil, &servingCache{})
 	}
 	state(3, time.Second)
-	assert.Contains(t, judged().Message, `Deployment `+s.ns+`/web: CrashLoopBackOff: pod "web-1": container "c" runs, but ends again and again: 3 restart(s), last Error (exit code 1)`)
+	assert.Contains(t, judged().Message, `Deployment `+s.ns+`/web: CrashLoopBackOff: pod "web-1": container "c" runs, but keeps crashing: 3 restart(s), last Error (exit code 1)`)
 	shown := BundleState{State: StateHealthy}
 	s.run.reconciler.inspectBundle(s.ctx, s.run.owner, b, &servingCache{}, &shown)
 	assert.Equal(t, StateUnhealthy, shown.State)

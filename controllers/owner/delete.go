@@ -62,7 +62,7 @@ func (r *Reconciler) delete(ctx context.Context, o *ownerSession) (*Report, erro
 // runDeletion runs the flow of deletion once it is confirmed.
 func (s *flowSteps) runDeletion(ctx context.Context) error {
 	if !IsConfirmed(s.live) {
-		return errors.New(s.run.owner.Home.RewriteKubectlOrNameCluster(fmt.Sprintf("the deletion is not confirmed: nothing is taken down before it is, and it cannot be taken back; to confirm it: kubectl annotate %s %s=true",
+		return errors.New(s.run.owner.Home.RewriteKubectlOrNameCluster(fmt.Sprintf("the deletion cannot be undone, and nothing is deleted until it is confirmed: kubectl annotate %s %s=true",
 			apply.KubectlName(s.run.owner.Ref), AnnotationConfirmDeletion)))
 	}
 	if err := s.run.reconciler.readExtensions(ctx, s.run.owner); err != nil {
@@ -93,7 +93,7 @@ func orderAfterState(definition render.Flow, kind kindSettings) error {
 	for _, name := range append([]string{kind.firstDeletionState}, kind.deletionTasks...) {
 		i := slices.IndexFunc(definition.Nodes, func(n render.FlowNode) bool { return n.Name == name && n.If })
 		if i < 0 {
-			return fmt.Errorf("the flow of deletion has no node for %s: nothing is taken down without it", name)
+			return fmt.Errorf("the flow of deletion has no node for %s: nothing is deleted without it", name)
 		}
 		first = cmp.Or(first, definition.Nodes[i].ID)
 	}

@@ -47,7 +47,7 @@ func (s *flowSteps) deleteBundle(ctx context.Context, b render.Bundle, keep bool
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		s.addReportNote(fmt.Sprintf("bundle %s: what is left of it in the virtual garden ends with its etcd: %s", b.Name, strings.Join(Problems(err), "; ")))
+		s.addReportNote(fmt.Sprintf("bundle %s: its remaining objects in the virtual garden end with its etcd: %s", b.Name, strings.Join(Problems(err), "; ")))
 	}
 	return s.forgetVirtualBundle(ctx, b)
 }
@@ -111,14 +111,14 @@ func (s *flowSteps) deleteBundleObjects(ctx context.Context, b render.Bundle, ke
 		return "", err
 	}
 	if waits, err := s.removeKeepAnnotations(ctx, cluster, entries, used); err != nil || waits {
-		return "its definitions are not free to go yet", err
+		return "its definitions cannot be deleted yet", err
 	}
 	of := newSet(s.run.owner, b, nil)
 	of.KeepObjects = keep && b.Delivery.Direct
 	result, err := s.run.reconciler.Engine.Delete(ctx, cluster, of, inventory, apply.DeleteOptions{NoWait: true, IsDeclaredElsewhere: func(ref apply.Ref) bool { return used[ref] != "" }, OnObject: s.onDeleted(b)})
 	if result != nil {
 		for ref, why := range used {
-			s.addReportNote(fmt.Sprintf("cluster %s: %s stays, since there are objects of others: %s", cluster.Name(), ref, why))
+			s.addReportNote(fmt.Sprintf("cluster %s: %s stays, because others still have objects of it: %s", cluster.Name(), ref, why))
 		}
 		left = s.describePending(ctx, cluster, result)
 	}
@@ -224,7 +224,7 @@ func (s *flowSteps) removeKeepAnnotations(ctx context.Context, cluster *apply.Cl
 		waits = true
 		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{keep: nil}}}
 		if _, err := cluster.MergePatch(ctx, e.Ref, patch, FieldManager, ""); err != nil && !apierrors.IsNotFound(err) {
-			return false, cluster.Explain(e.Ref, "take the annotation "+keep+" off", err)
+			return false, cluster.Explain(e.Ref, "remove annotation "+keep, err)
 		}
 	}
 	return waits, nil
@@ -248,7 +248,7 @@ func (s *flowSteps) definitionsInUse(ctx context.Context, cluster *apply.Cluster
 			continue
 		}
 		if err != nil {
-			return nil, cluster.Explain(e.Ref, "look for objects of", err)
+			return nil, cluster.Explain(e.Ref, "list objects of", err)
 		}
 		var names []string
 		for _, o := range list.Items {

@@ -64,7 +64,7 @@ func (s *flowSteps) deleteLabelled(ctx context.Context, client metadata.Interfac
 	local := s.run.owner.Local
 	list, err := client.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return fmt.Errorf("cluster %s: looking for %s that are left: %w", local.Name(), gvr.Resource, err)
+		return fmt.Errorf("cluster %s: listing remaining %s: %w", local.Name(), gvr.Resource, err)
 	}
 	var problems []error
 	for i := range list.Items {
@@ -91,7 +91,7 @@ func (s *flowSteps) requireNoInventories(ctx context.Context) error {
 		for _, l := range left {
 			names = append(names, l.bundle.Name)
 		}
-		return fmt.Errorf("not all of it is gone: bundles %s have inventories yet", firstNames(names))
+		return fmt.Errorf("the deletion is incomplete: bundles %s still have inventories", firstNames(names))
 	}
 	return nil
 }
@@ -129,5 +129,5 @@ func (s *flowSteps) disownNamespace(ctx context.Context) error {
 	}
 	_, err = local.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).
 		Apply(ctx, ref.Name, identityObject(ref), metav1.ApplyOptions{FieldManager: FieldManager})
-	return local.Explain(ref, "take the Garden's labels off", err)
+	return local.Explain(ref, "remove the Garden's labels", err)
 }

@@ -70,7 +70,7 @@ func TestDeletionFlowOrder(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, stepEdges(graph), stepEdges(guarded), "whatever a catalogue says")
 	for _, name := range append(settingsByKind[Garden].deletionTasks, stateUnused) {
-		want := "the flow of deletion has no node for " + name + ": nothing is taken down without it"
+		want := "the flow of deletion has no node for " + name + ": nothing is deleted without it"
 		nodes := slices.Clone(definition.Nodes)
 		i := slices.IndexFunc(nodes, func(n render.FlowNode) bool { return n.Name == name })
 		nodes[i].If = false
@@ -101,10 +101,10 @@ func TestInvalidFlowsFail(t *testing.T) {
 			"no-virtual-resources, own-virtual-resources-only, references-exist, unused, virtual-garden-answers"},
 		"unknown task": {reconciliation, render.FlowNode{Verb: render.Task, Name: "x"},
 			`there is no task "x"; want one of invalidate-virtual, release-extensions, release-references, remove-secrets, yield-namespace`},
-		"state of a deletion":        {reconciliation, render.FlowNode{Verb: render.Await, Name: stateUnused}, "the state unused is for the deletion of an owner alone"},
-		"removal past the gate":      {reconciliation, render.FlowNode{Verb: render.Remove, Bundles: []string{"b"}}, "only the deletion of an owner removes bundles: the gate judges all others"},
-		"apply without a render":     {deletion, render.FlowNode{Verb: render.Apply, Bundles: []string{"b"}}, "a deletion renders nothing that it could apply"},
-		"request without a render":   {deletion, render.FlowNode{Verb: render.Request, Bundles: []string{"b"}}, "a deletion renders nothing that it could request"},
+		"state of a deletion":        {reconciliation, render.FlowNode{Verb: render.Await, Name: stateUnused}, "the state unused is only for the deletion of an owner"},
+		"removal past the gate":      {reconciliation, render.FlowNode{Verb: render.Remove, Bundles: []string{"b"}}, "only the deletion of an owner removes bundles: the gate decides about all other deletions"},
+		"apply without a render":     {deletion, render.FlowNode{Verb: render.Apply, Bundles: []string{"b"}}, "a deletion has no rendered bundle to apply"},
+		"request without a render":   {deletion, render.FlowNode{Verb: render.Request, Bundles: []string{"b"}}, "a deletion has no rendered bundle to request"},
 		"unknown verb":               {deletion, render.FlowNode{Verb: "scale"}, "no operation performs the verb scale"},
 		"a point where others meet":  {deletion, render.FlowNode{}, ""},
 		"a state of every operation": {reconciliation, render.FlowNode{Verb: render.Await, Name: "references-exist"}, ""},

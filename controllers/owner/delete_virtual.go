@@ -49,7 +49,7 @@ func (s *flowSteps) waitUntilUnused(ctx context.Context, report func(flow.State,
 			break
 		}
 		if silent := new(unreachableGardenError); errors.As(problem, &silent) && isTrueValue(s.live.GetAnnotations()[AnnotationForceDeletion]) {
-			why = "it is given up (" + AnnotationForceDeletion + "): " + silent.Error()
+			why = "it is abandoned (" + AnnotationForceDeletion + "): " + silent.Error()
 			break
 		}
 		report(flow.Running, strings.Join(Problems(problem), "; "))
@@ -78,7 +78,7 @@ func (s *flowSteps) virtualGoneReason(ctx context.Context) (string, error) {
 		_, err := s.run.owner.Local.GetLive(ctx, ref)
 		switch {
 		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
-			return ref.String() + " is gone", nil
+			return ref.String() + " does not exist", nil
 		case err != nil:
 			return "", s.run.owner.Local.Explain(ref, "read", err)
 		}
@@ -87,7 +87,7 @@ func (s *flowSteps) virtualGoneReason(ctx context.Context) (string, error) {
 }
 
 // reasonNeverUsed is the reason to skip a virtual garden without objects of the Garden.
-const reasonNeverUsed = "nothing of the Garden is in it"
+const reasonNeverUsed = "it has no objects of the Garden"
 
 // unreachableGardenError means that the virtual garden does not answer.
 type unreachableGardenError struct{ err error }
@@ -133,11 +133,11 @@ func (s *flowSteps) checkVirtualUnused(ctx context.Context) error {
 	if len(found) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the virtual garden is in use: it has %s; delete these first, and the Garden goes by itself then", strings.Join(found, "; "))
+	return fmt.Errorf("the virtual garden is in use: it has %s; delete these first, then the deletion of the Garden continues", strings.Join(found, "; "))
 }
 
 func (s *flowSteps) unknownUsersError(err error) error {
-	return fmt.Errorf("the virtual garden does not say whether there are Seeds and Shoots, and nothing is taken down before that is known: %w; if it is lost for good: %s", err,
+	return fmt.Errorf("cannot list Seeds and Shoots in the virtual garden: %w; nothing is deleted until it answers; if it is lost for good: %s", err,
 		s.run.owner.Home.RewriteKubectlOrNameCluster(fmt.Sprintf("kubectl annotate %s %s=true", apply.KubectlName(s.run.owner.Ref), AnnotationForceDeletion)))
 }
 
@@ -147,7 +147,7 @@ func (s *flowSteps) abandonVirtual(why string) {
 	s.virtualLoss = why
 	s.run.mu.Unlock()
 	if why != reasonNeverUsed {
-		s.addReportNote("the virtual garden is not asked for anything: " + why)
+		s.addReportNote("the virtual garden is skipped: " + why)
 	}
 }
 
@@ -185,7 +185,7 @@ func waitForManagedResources(class string, own bool) func(*flowSteps, context.Co
 			if len(others) == 0 {
 				return nil
 			}
-			text := fmt.Sprintf("ManagedResources of others are there, whose objects nobody could delete any more: %s; delete them", firstNames(others))
+			text := fmt.Sprintf("ManagedResources of others exist, and nothing could delete their objects later: %s; delete them", firstNames(others))
 			if text != said {
 				said = text
 				report(flow.Running, text)

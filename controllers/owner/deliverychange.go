@@ -120,7 +120,7 @@ func (r *run) migrateToDirect(ctx context.Context, b render.Bundle) error {
 	}
 	if rm != nil {
 		if err := inventory.Save(ctx, apply.MergeEntries(entries, contents)); err != nil {
-			return fmt.Errorf("carry the inventory of ManagedResource %s/%s over: %w", b.Namespace, b.Name, err)
+			return fmt.Errorf("copy the inventory of ManagedResource %s/%s: %w", b.Namespace, b.Name, err)
 		}
 		if err := rm.DeleteKeepingObjects(ctx, b.Namespace, b.Name); err != nil {
 			return err

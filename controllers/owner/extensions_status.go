@@ -156,7 +156,7 @@ func installationProblem(i gardencorev1beta1.ControllerInstallation) (reason, me
 	} {
 		switch c := condition.Get(i.Status.Conditions, wanted.kind); {
 		case c == nil:
-			return "MissingCondition", fmt.Sprintf("ControllerInstallation %s: nobody has said whether it is %s", i.Name, wanted.kind)
+			return "MissingCondition", fmt.Sprintf("ControllerInstallation %s has no condition %s yet", i.Name, wanted.kind)
 		case c.Status != wanted.status:
 			return c.Reason, fmt.Sprintf("ControllerInstallation %s: %s is %s: %s", i.Name, wanted.kind, c.Status, c.Message)
 		}
@@ -233,7 +233,7 @@ func (r *run) writeInstalledConditions(ctx context.Context) error {
 			case leaving && rendered[bundleRuntime(e.GetName())]:
 				old = b.OK(old, reasonExtensionStillRequired, "Extension is still required in runtime cluster")
 			case left:
-				old = b.OK(old, reasonExtensionDeletionWaits, "what was installed is not gone: its deletion is held until somebody approves it, or waits for its objects")
+				old = b.OK(old, reasonExtensionDeletionWaits, "the installation still exists: its deletion is held until it is approved, or waits for its objects")
 			case leaving:
 				old = b.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionDeleted, "Extension has been deleted successfully")
 			default:

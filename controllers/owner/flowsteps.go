@@ -94,7 +94,7 @@ func (s *flowSteps) findAction(what, name string, known map[string]flowAction) (
 	case !ok:
 		return nil, "", unknown.NameError(what, name, slices.Sorted(maps.Keys(known)))
 	case of.isForDeletion && s.live == nil:
-		return nil, "", fmt.Errorf("the %s %s is for the deletion of an owner alone", what, name)
+		return nil, "", fmt.Errorf("the %s %s is only for the deletion of an owner", what, name)
 	}
 	return func(ctx context.Context, report func(flow.State, string)) error {
 		if err := of.run(s, ctx, report); err != nil || of.isForDeletion {
@@ -148,7 +148,7 @@ func (s *flowSteps) buildGraph(definition render.Flow) (flow.Graph, error) {
 			return graph, fmt.Errorf("components/%s/flow.cue: %s: node %s: %w", definition.Owner, definition.Operation, n.ID, err)
 		}
 		if !n.If {
-			skipped = "not wanted by the declaration"
+			skipped = "not required by the declaration"
 		}
 		node := &graph.Nodes[i]
 		node.Timeout, node.Run = s.run.stepTimeout(n.Timeout), does
@@ -175,7 +175,7 @@ func FlowGraph(definition render.Flow) (graph flow.Graph) {
 // rendered.
 func (s *flowSteps) applyNode(n render.FlowNode) (does stepFunc, skipped string, err error) {
 	if s.rendered == nil && len(n.Bundles) > 0 {
-		return nil, "", fmt.Errorf("a deletion renders nothing that it could %s", n.Verb)
+		return nil, "", fmt.Errorf("a deletion has no rendered bundle to %s", n.Verb)
 	}
 	var present []render.Bundle
 	for _, name := range n.Bundles {
@@ -196,7 +196,7 @@ func (s *flowSteps) applyNode(n render.FlowNode) (does stepFunc, skipped string,
 // removeNode deletes the bundles of a node that exist in the clusters.
 func (s *flowSteps) removeNode(n render.FlowNode) (does stepFunc, skipped string, err error) {
 	if s.live == nil {
-		return nil, "", errors.New("only the deletion of an owner removes bundles: the gate judges all others")
+		return nil, "", errors.New("only the deletion of an owner removes bundles: the gate decides about all other deletions")
 	}
 	var present []orphan
 	for _, o := range s.existingBundles {
@@ -205,7 +205,7 @@ func (s *flowSteps) removeNode(n render.FlowNode) (does stepFunc, skipped string
 		}
 	}
 	if len(present) == 0 {
-		skipped = "not there"
+		skipped = "nothing to delete"
 	}
 	return func(ctx context.Context, report func(flow.State, string)) error {
 		return panics.RunParallel(-1, present, func(_ int, o orphan) error { return s.deleteBundle(ctx, o.bundle, n.KeepObjects, report) })
@@ -316,5 +316,5 @@ func (r *run) renderAgain(ctx context.Context, b render.Bundle, used render.Fact
 			return fresh, now, nil
 		}
 	}
-	return b, used, fmt.Errorf("bundle %s is not rendered any more", b.Name)
+	return b, used, fmt.Errorf("bundle %s is no longer rendered", b.Name)
 }

@@ -68,7 +68,7 @@ func TestObjectsBeyondLimitStayHeldInNextRun(t *testing.T) {
 			for range 2 {
 				s.mustApply(b)
 				require.Len(t, s.run.report.Held, 1)
-				assert.Equal(t, "it is held since before: "+held, s.run.report.Held[0].Objects[0].Reason.String())
+				assert.Equal(t, "it is still held: "+held, s.run.report.Held[0].Objects[0].Reason.String())
 				assert.Equal(t, was, uid(), "by the next run")
 			}
 			s.run.reconciler.Gate.Approved = map[string]bool{permit.ApprovalID("local", ref): true}

@@ -146,7 +146,7 @@ func (r *Reconciler) inspectBundles(ctx context.Context, o *ownerSession, look *
 		}
 		out = append(out, BundleState{
 			Bundle: orphan.bundle.Name, Cluster: o.ClusterName(orphan.bundle), Objects: len(entries), State: StateLeftOver,
-			Message: "its component is not enabled any more: the next apply removes it",
+			Message: "its component is no longer enabled: the next apply removes it",
 		})
 	}
 	sortBundles(out)
@@ -199,10 +199,10 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *ownerSession, b rende
 		say(StateUnknown, "", strings.Join(Problems(err), "; "))
 		return
 	case !served && len(missing) > 0:
-		say(StateWaiting, "NotServed", o.waitReason(b)+"; to be applied when somebody does: "+firstThree(missing))
+		say(StateWaiting, "NotServed", o.waitReason(b)+"; not applied until that changes: "+firstThree(missing))
 		return
 	case !served:
-		say(StateWaiting, "NotServed", o.waitReason(b)+"; what was applied before is judged when somebody does")
+		say(StateWaiting, "NotServed", o.waitReason(b)+"; its applied objects are judged once that changes")
 		return
 	case refusal != nil:
 		say(StateNotApplied, refusal.Reason, refusal.Message)

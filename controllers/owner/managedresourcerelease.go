@@ -51,7 +51,7 @@ func (r *Reconciler) ReleaseTerminating(ctx context.Context, local *apply.Cluste
 			continue
 		}
 		if _, err := rm.ReleaseObjects(ctx, ref.Namespace, ref.Name); err != nil {
-			problems = append(problems, fmt.Errorf("let %s go with its namespace: %w", ref, err))
+			problems = append(problems, fmt.Errorf("release %s for the deletion of its namespace: %w", ref, err))
 		}
 	}
 	return errors.Join(problems...)

@@ -32,7 +32,7 @@ func TestABundleThatIsTooLarge(t *testing.T) {
 	_, _, planned := s.run.reconciler.planBundle(s.ctx, s.run.owner, b, &servingCache{})
 	_, applied := s.apply(b)
 	for _, err := range []error{planned, applied} {
-		require.ErrorContains(t, err, "it carries the 3 objects of the bundle, compressed: its values have 2.")
+		require.ErrorContains(t, err, "it holds the 3 objects of the bundle, compressed: its values have 2.")
 		assert.ErrorContains(t, err, "a Secret may have 1.00 MiB (1048576 bytes)")
 		assert.ErrorContains(t, err, "cluster local: Secret "+s.ns+"/managedresource-thing-")
 	}
@@ -88,6 +88,6 @@ func TestATerminatingNamespace(t *testing.T) {
 		require.Len(t, problems, 1)
 		assert.Contains(t, problems[0], "cluster local: Namespace "+s.ns+": ")
 		assert.Contains(t, problems[0], "finalizers remaining: a/b in 1 resource instances")
-		assert.Contains(t, problems[0], "run again when the namespace is gone")
+		assert.Contains(t, problems[0], "run again when the namespace no longer exists")
 	}
 }

@@ -61,7 +61,7 @@ func (r *run) requireOnlyGarden(ctx context.Context) error {
 	o := r.owner
 	mapping, err := o.Home.Mapping(ctx, o.Ref.GVK())
 	if err != nil {
-		return o.Home.Explain(o.Ref, "list the Gardens beside", err)
+		return o.Home.Explain(o.Ref, "list other Gardens than", err)
 	}
 	client, err := metadata.NewForConfig(o.Home.RESTConfig())
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *run) requireOnlyGarden(ctx context.Context) error {
 	}
 	list, err := client.Resource(mapping.Resource).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return o.Home.Explain(o.Ref, "list the Gardens beside", err)
+		return o.Home.Explain(o.Ref, "list other Gardens than", err)
 	}
 	own := slices.IndexFunc(list.Items, func(g metav1.PartialObjectMetadata) bool { return g.Name == o.Ref.Name })
 	if own < 0 {
@@ -77,7 +77,7 @@ func (r *run) requireOnlyGarden(ctx context.Context) error {
 	}
 	for i := range list.Items {
 		if other := &list.Items[i]; i != own && isPreferredGarden(other, &list.Items[own]) {
-			return fmt.Errorf("there is the Garden %q already, and only one is possible: nothing is made for this one until that is gone", other.Name)
+			return fmt.Errorf("the Garden %q already exists, and only one is possible: nothing is created for this one until that one is deleted", other.Name)
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func (r *Reconciler) plan(ctx context.Context, o *ownerSession) ([]change.Item, 
 
 func (r *Reconciler) planBundle(ctx context.Context, o *ownerSession, b render.Bundle, look *servingCache) ([]change.Item, int, error) {
 	if len(b.Objects) == 0 {
-		return nil, 0, fmt.Errorf("it is not known what it holds: %s", strings.Join(b.Unresolved, ", "))
+		return nil, 0, fmt.Errorf("its objects are not known yet: %s", strings.Join(b.Unresolved, ", "))
 	}
 	cluster, err := o.clusterForRole(b.Cluster)
 	if err != nil {
@@ -242,7 +242,7 @@ func (r *Reconciler) planOrphan(ctx context.Context, o *ownerSession, gone orpha
 		item := &found.Items[i]
 		item.Owner, item.Bundle = o.String(), b.Name
 		if item.Action == change.Delete && item.Reason == "" {
-			item.Reason = "its component is not enabled any more"
+			item.Reason = "its component is no longer enabled"
 		}
 	}
 	return found.Items, err

@@ -88,7 +88,7 @@ func planWaitingRemoval(o *ownerSession, b render.Bundle, entries []apply.Entry)
 	for _, e := range entries {
 		out = append(out, change.Item{
 			Cluster: o.ClusterName(b), Owner: o.String(), Bundle: b.Name, Object: e.Ref, Action: change.Delete,
-			Reason: "its component is not enabled any more; it goes when somebody serves the API server of the Shoot",
+			Reason: "its component is no longer enabled; it is deleted once the API server of the Shoot is served",
 		})
 	}
 	return out

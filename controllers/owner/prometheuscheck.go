@@ -75,9 +75,9 @@ func checkPrometheusPod(ctx context.Context, reach prometheus.ServerAccess, name
 	case err != nil && reach.MayBeBlocked, err == nil && trouble == "":
 		return nil
 	case err != nil:
-		v.Reason, v.Message = reasonPrometheusError, "whether it sees what it should cannot be told: "+strings.Join(Problems(err), "; ")
+		v.Reason, v.Message = reasonPrometheusError, "its health checks cannot be read: "+strings.Join(Problems(err), "; ")
 	default:
-		v.Reason, v.Message = reasonPrometheusDown, "it does not see what it should, query it for \"healthcheck\" to see what: "+trouble
+		v.Reason, v.Message = reasonPrometheusDown, "its health checks fail, query it for \"healthcheck\" to see which: "+trouble
 	}
 	return v
 }

@@ -111,9 +111,9 @@ func TestPrometheusesAreChecked(t *testing.T) {
 
 	for name, c := range map[string]struct{ pod, says, reason, message string }{
 		"the second server": {"prometheus-garden-1", answerTargetDown, "PrometheusHealthCheckDown",
-			`cluster local: Pod NS/prometheus-garden-1: PrometheusHealthCheckDown: it does not see what it should, query it for "healthcheck" to see what: healthcheck:up{job="etcd", task="target:down"} => 0`},
+			`cluster local: Pod NS/prometheus-garden-1: PrometheusHealthCheckDown: its health checks fail, query it for "healthcheck" to see which: healthcheck:up{job="etcd", task="target:down"} => 0`},
 		"that of somebody else": {"prometheus-aaa-by-hand-0", answerTargetDown, "PrometheusHealthCheckDown", "Pod NS/prometheus-aaa-by-hand-0"},
-		"without rules":         {"prometheus-garden-0", answerNoSeries, "PrometheusHealthCheckError", "Pod NS/prometheus-garden-0: PrometheusHealthCheckError: whether it sees what it should cannot be told: it has no series healthcheck:up"},
+		"without rules":         {"prometheus-garden-0", answerNoSeries, "PrometheusHealthCheckError", "Pod NS/prometheus-garden-0: PrometheusHealthCheckError: its health checks cannot be read: it has no series healthcheck:up"},
 		"no Prometheus at all":  {"prometheus-garden-0", "Not yet", "PrometheusHealthCheckError", "Pod NS/prometheus-garden-0"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -253,7 +253,7 @@ func (r *run) reconcile(ctx context.Context) error {
 			return errors.Join(r.updateGardenlets(ctx), r.removeFinalizers(ctx))
 		}
 	}
-	return fmt.Errorf("the rotation of credentials of %s does not come to an end: it was gone on with %d times", r.owner, maxPasses)
+	return fmt.Errorf("the rotation of credentials of %s did not finish after %d passes", r.owner, maxPasses)
 }
 
 // runFlowOnce runs the flow once.
@@ -329,7 +329,7 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 		}
 	}
 	if len(result.Bundles) == 0 {
-		return result, nil, fmt.Errorf("%s rendered no bundle at all: nothing is applied and nothing removed", o)
+		return result, nil, fmt.Errorf("%s rendered no bundle: nothing is applied, and nothing is removed", o)
 	}
 	o.updateState(func(s *State) {
 		o.Input.Facts = known

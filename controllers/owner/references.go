@@ -55,7 +55,7 @@ func (o *ownerSession) withReferenceCopies(result render.Result) (render.Result,
 func (r *run) checkReferences(rest bool) error {
 	found := slices.DeleteFunc(slices.Clone(r.owner.currentState().references), func(f references.LookupResult) bool { return f.IsDashboardOnly() != rest })
 	if err := references.Problems(found); err != nil {
-		return fmt.Errorf("what %s refers to: %w", r.owner, err)
+		return fmt.Errorf("the references of %s: %w", r.owner, err)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (r *Reconciler) newRepair(o *ownerSession, b render.Bundle) *run {
 
 // errDeliveryChanged is the error for a bundle with a new delivery: only the old delivery knows its
 // applied objects.
-var errDeliveryChanged = errors.New("it is delivered otherwise than it was applied last (delivery.direct): the next reconciliation does that, and repairs it")
+var errDeliveryChanged = errors.New("its delivery changed since the last apply (delivery.direct): the next reconciliation applies and repairs it")
 
 // isManagedSet reports whether a set belongs to the existing ManagedResource of a bundle that is
 // now direct.
@@ -121,7 +121,7 @@ func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error
 func (r *run) checkManagedUnchanged(ctx context.Context, b render.Bundle, rm *managedresource.Reconciler) (ignored bool, _ error) {
 	live, err := r.owner.Local.GetLive(ctx, bundleManagedResourceRef(b))
 	if apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("ManagedResource %s/%s is not there: the next reconciliation makes it", b.Namespace, b.Name)
+		return false, fmt.Errorf("ManagedResource %s/%s does not exist: the next reconciliation creates it", b.Namespace, b.Name)
 	}
 	if err != nil {
 		return false, r.owner.Local.Explain(bundleManagedResourceRef(b), "read", err)
@@ -131,16 +131,16 @@ func (r *run) checkManagedUnchanged(ctx context.Context, b render.Bundle, rm *ma
 		return false, err
 	}
 	if mr.DeletionTimestamp != nil {
-		return false, fmt.Errorf("ManagedResource %s/%s is being deleted: the next reconciliation makes it anew", b.Namespace, b.Name)
+		return false, fmt.Errorf("ManagedResource %s/%s is being deleted: the next reconciliation recreates it", b.Namespace, b.Name)
 	}
 	if class := ptr.Deref(mr.Spec.Class, ""); class != b.Delivery.Class {
-		return false, fmt.Errorf("ManagedResource %s/%s has the class %q instead of %q: the next reconciliation gives it that", b.Namespace, b.Name, class, b.Delivery.Class)
+		return false, fmt.Errorf("ManagedResource %s/%s has the class %q instead of %q: the next reconciliation corrects it", b.Namespace, b.Name, class, b.Delivery.Class)
 	}
 	if managedresource.IsIgnored(mr) {
 		return true, nil
 	}
 	if changed := rm.ChangeSinceApply(ctx, mr); changed != "" {
-		return false, fmt.Errorf("ManagedResource %s/%s %s: the next reconciliation makes it what it was, and repairs its objects", b.Namespace, b.Name, changed)
+		return false, fmt.Errorf("ManagedResource %s/%s %s: the next reconciliation restores it, and repairs its objects", b.Namespace, b.Name, changed)
 	}
 	return false, nil
 }

@@ -94,12 +94,12 @@ func TestRepairPreservesDeletedManagedResource(t *testing.T) {
 	s.run.owner.state.bundles[0].Digest = b.Digest
 	_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, setName(b.Owner, b.Name))
 	assert.True(t, found)
-	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
+	require.ErrorContains(t, err, "is being deleted: the next reconciliation recreates it")
 	rm, err := s.run.reconciler.resourceManager(s.run.owner, b)
 	require.NoError(t, err)
 	_, found, err = s.run.reconciler.repair(s.ctx, s.run.owner, rm.SetName(b.Namespace, b.Name))
 	assert.True(t, found)
-	require.ErrorContains(t, err, "is being deleted: the next reconciliation makes it anew")
+	require.ErrorContains(t, err, "is being deleted: the next reconciliation recreates it")
 	assert.NotNil(t, s.getConfigMap("same"))
 	s.mustApply(b)
 	assert.Nil(t, s.getConfigMap("goes"), "it is known that it was there")
@@ -170,7 +170,7 @@ func TestRepairIgnoresEditedDataSecret(t *testing.T) {
 		_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, rm.SetName(b.Namespace, b.Name))
 		assert.True(t, found)
 		if pending {
-			require.ErrorContains(t, err, "has another content in its data Secret than was applied")
+			require.ErrorContains(t, err, "has a data Secret that changed since its objects were applied")
 		} else {
 			require.NoError(t, err)
 		}

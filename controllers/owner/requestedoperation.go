@@ -25,9 +25,9 @@ func (t RequestedOperation) String() string {
 	for one := range strings.SplitSeq(t.Operation, ";") {
 		operations = append(operations, strings.TrimSpace(one))
 	}
-	out := fmt.Sprintf("taken up: %s of %s", strings.Join(operations, ", "), t.Owner)
+	out := fmt.Sprintf("started: %s of %s", strings.Join(operations, ", "), t.Owner)
 	if t.Requestor != "" {
-		out += ", asked for by " + t.Requestor
+		out += ", requested by " + t.Requestor
 	}
 	return out
 }

@@ -24,8 +24,8 @@ func TestRequestorOfOperation(t *testing.T) {
 
 	taken := newRequestedOperation(o, live, live.GetAnnotations()[annotationOperation])
 	require.NotNil(t, taken)
-	assert.Equal(t, "taken up: rotate-ca-start, rotate-observability-credentials of garden local, asked for by kubectl-annotate", taken.String())
+	assert.Equal(t, "started: rotate-ca-start, rotate-observability-credentials of garden local, requested by kubectl-annotate", taken.String())
 	assert.Nil(t, newRequestedOperation(o, live, ""), "nobody has asked")
 	live.SetManagedFields(nil)
-	assert.Equal(t, "taken up: rotate-ca-start of garden local", newRequestedOperation(o, live, "rotate-ca-start").String(), "who it was is not known")
+	assert.Equal(t, "started: rotate-ca-start of garden local", newRequestedOperation(o, live, "rotate-ca-start").String(), "who it was is not known")
 }

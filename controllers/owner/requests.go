@@ -129,7 +129,7 @@ func (r *run) writeRequest(ctx context.Context, c *apply.Cluster, ref apply.Ref,
 		annotationOperation: operation, annotationTimestamp: stamp, annotationRequested: digest,
 	}}}
 	if _, err := c.MergePatch(ctx, ref, patch, settingsByKind[r.owner.Input.Owner.Kind].fieldManager, ""); err != nil {
-		return "", c.Explain(ref, "ask its controller to "+operation, err)
+		return "", c.Explain(ref, "request "+operation+" of", err)
 	}
 	return stamp, nil
 }

@@ -164,7 +164,7 @@ func (r *run) sleep(ctx context.Context, d time.Duration) bool {
 func (r *run) rewriteEncrypted(ctx context.Context, resources []string) error {
 	o := r.owner
 	if o.Target == nil {
-		return fmt.Errorf("%s has no access to its API server: what is encrypted in etcd cannot be written anew", o)
+		return fmt.Errorf("%s has no access to its API server: encrypted objects cannot be rewritten", o)
 	}
 	client, err := metadata.NewForConfig(o.Target.RESTConfig())
 	if err != nil {
@@ -178,12 +178,12 @@ func (r *run) rewriteEncrypted(ctx context.Context, resources []string) error {
 	if err != nil {
 		return o.Target.Explain(apply.Ref{}, "discover", err)
 	}
-	r.reportProgress("re-encrypt", "objects are written anew with the encryption that is declared")
+	r.reportProgress("re-encrypt", "objects are rewritten with the declared encryption")
 	w := rotation.Rewriter{Client: client, Mapper: restmapper.NewDiscoveryRESTMapper(groups), OnProgress: func(n int) {
-		r.reportProgress("re-encrypt", fmt.Sprintf("%d objects are written anew", n))
+		r.reportProgress("re-encrypt", fmt.Sprintf("%d objects are rewritten", n))
 	}}
 	if _, err := w.Rewrite(ctx, resources); err != nil {
-		return o.Target.Explain(apply.Ref{}, "write anew what is encrypted", err)
+		return o.Target.Explain(apply.Ref{}, "rewrite encrypted objects", err)
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (r *run) renewTokens(ctx context.Context) error {
 		}
 		open[s.UID] = contentHash(&s)
 		if _, err := in.Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: settingsByKind[o.renderOwner().Kind].fieldManager}); err != nil && !apierrors.IsNotFound(err) {
-			return o.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, "ask for a new token in", err)
+			return o.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, "request a new token", err)
 		}
 	}
 	r.reportProgress("renew-tokens", fmt.Sprintf("%d tokens are renewed", len(open)))
@@ -244,7 +244,7 @@ func (r *run) renewTokens(ctx context.Context) error {
 			return nil
 		}
 		if !r.sleep(limited, tokenPollInterval) {
-			return errors.Join(ctx.Err(), err, fmt.Errorf("tokens that the new key signs were not requested within %s: %s", tokenRenewTimeout, strings.Join(waiting, ", ")))
+			return errors.Join(ctx.Err(), err, fmt.Errorf("tokens with the new key were not requested within %s: %s", tokenRenewTimeout, strings.Join(waiting, ", ")))
 		}
 	}
 }
@@ -280,7 +280,7 @@ func (r *run) distributePassword(ctx context.Context, result render.Result) erro
 				continue
 			}
 			if err := seeds.DistributePassword(ctx, object.GetName()); err != nil {
-				return o.Target.Explain(apply.Ref{}, "have seeds take over the new password of the monitoring from", err)
+				return o.Target.Explain(apply.Ref{}, "distribute the new monitoring password to seeds", err)
 			}
 		}
 	}
@@ -299,14 +299,14 @@ func (r *run) renewSeedCredentials(ctx context.Context, operations []string) err
 	}
 	for _, operation := range operations {
 		if err := seeds.RequestFromSeeds(ctx, operation); err != nil {
-			return o.Target.Explain(apply.Ref{}, "have seeds renew their access to", err)
+			return o.Target.Explain(apply.Ref{}, "request renewed access of seeds", err)
 		}
 		if operation != gardencorev1beta1.GardenerOperationRenewKubeconfig {
 			continue
 		}
 		// The old CA also signed certificates of gardenlets of self-hosted Shoots.
 		if err := seeds.RequestFromSelfHosted(ctx, operation); err != nil {
-			return o.Target.Explain(apply.Ref{}, "have gardenlets of self-hosted Shoots renew their access to", err)
+			return o.Target.Explain(apply.Ref{}, "request renewed access of self-hosted Shoots", err)
 		}
 	}
 	return nil

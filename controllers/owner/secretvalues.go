@@ -98,7 +98,7 @@ func (s *valueSources) sourceValue(ctx context.Context, kind, name, key, what st
 	}
 	value, has := source[key]
 	if !has && s.requireAll {
-		return "", false, fmt.Errorf("it gets %s from key %s of %s in cluster %s, which is not there", what, key, ref, s.owner.Local.Name())
+		return "", false, fmt.Errorf("it gets %s from key %s of %s in cluster %s, which does not exist", what, key, ref, s.owner.Local.Name())
 	}
 	return value, has, nil
 }
@@ -131,7 +131,7 @@ func (o *ownerSession) readValues(ctx context.Context, ref apply.Ref) (map[strin
 	}
 	values, _, err := unstructured.NestedStringMap(live.Object, "data")
 	if err != nil {
-		return nil, fmt.Errorf("the values of %s in cluster %s are no texts", ref, o.Local.Name())
+		return nil, fmt.Errorf("the values of %s in cluster %s are not strings", ref, o.Local.Name())
 	}
 	return values, nil
 }

@@ -39,7 +39,7 @@ func TestCopiedSecretsGetValues(t *testing.T) {
 			b := s.bundle(direct, s.copiedSecret("ca-1"), s.configMap("beside"))
 			assert.Equal(t, change.Create, s.plan(b)["copy"], "what is not made yet can be planned")
 			_, err := s.apply(b)
-			require.ErrorContains(t, err, "Secret "+s.ns+"/copy: it gets its value cacert from key bundle.crt of Secret "+s.ns+"/ca-1 in cluster local, which is not there")
+			require.ErrorContains(t, err, "Secret "+s.ns+"/copy: it gets its value cacert from key bundle.crt of Secret "+s.ns+"/ca-1 in cluster local, which does not exist")
 			assert.NotContains(t, s.uids("secrets"), "secrets/copy")
 
 			s.applyOriginal("ca-1", first, true)
@@ -101,7 +101,7 @@ func TestCopiesOfConfigMaps(t *testing.T) {
 	copied := s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: copy, namespace: NS, annotations: {secrets.pergola.dev/values-from: '{"file":"settings/bundle.crt"}'}}}`)
 	s.applyOriginal("settings", "eA==", false)
 	_, err := s.apply(s.bundle(true, copied))
-	require.ErrorContains(t, err, "it gets its value file from key bundle.crt of ConfigMap "+s.ns+"/settings in cluster local, which is not there")
+	require.ErrorContains(t, err, "it gets its value file from key bundle.crt of ConfigMap "+s.ns+"/settings in cluster local, which does not exist")
 
 	for _, value := range []string{"first", "second"} {
 		o := s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: NS}, data: {bundle.crt: " + value + "}}")
@@ -122,7 +122,7 @@ func TestValuesOfChartsAreFilledIn(t *testing.T) {
 	b := s.bundle(true, o)
 	assert.Equal(t, change.Create, s.plan(b)["copy"], "what is not made yet can be planned")
 	_, err := s.apply(b)
-	require.ErrorContains(t, err, "Secret "+s.ns+"/copy: it gets a value from key bundle.crt of Secret "+s.ns+"/login in cluster local, which is not there")
+	require.ErrorContains(t, err, "Secret "+s.ns+"/copy: it gets a value from key bundle.crt of Secret "+s.ns+"/login in cluster local, which does not exist")
 
 	s.applyOriginal("login", base64.StdEncoding.EncodeToString([]byte(password)), false)
 	items, _, err := s.run.reconciler.planBundle(s.ctx, s.run.owner, b, &servingCache{})

@@ -98,7 +98,7 @@ func (s *webhookSite) requireWaiting(b render.Bundle) {
 	state := BundleState{State: StateHealthy}
 	s.run.reconciler.inspectBundle(s.ctx, s.run.owner, b, &servingCache{}, &state)
 	assert.Equal(s, StateWaiting, state.State)
-	assert.Contains(s, state.Message, "nobody answers its webhooks: Deployment "+s.ns+"/hooks has no ready pod with an address that can be connected to")
+	assert.Contains(s, state.Message, "nothing answers its webhooks: Deployment "+s.ns+"/hooks has no ready pod with a reachable address")
 }
 
 // TestWebhooksWaitForReadyPod checks that webhooks that fail closed are registered only once a pod

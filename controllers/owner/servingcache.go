@@ -151,9 +151,9 @@ func podSelector(deployment *unstructured.Unstructured) (string, error) {
 // unservedReason explains why the API server of a Shoot is not served.
 func (o *ownerSession) unservedReason() string {
 	if o.isHibernated() {
-		return "the Shoot is hibernated: nobody serves its API server"
+		return "the Shoot is hibernated: nothing serves its API server"
 	}
-	return "nobody serves the API server of the Shoot: it has no pod with an address that can be connected to, as where pods are only played"
+	return "nothing serves the API server of the Shoot: no pod of it has a reachable address (played pods never have one)"
 }
 
 // waitReason explains why a bundle waits.
@@ -161,7 +161,7 @@ func (o *ownerSession) waitReason(b render.Bundle) string {
 	if b.Delivery.ServedBy == "" {
 		return o.unservedReason()
 	}
-	return fmt.Sprintf("nobody answers its webhooks: Deployment %s/%s has no ready pod with an address that can be connected to, as where pods are only played",
+	return fmt.Sprintf("nothing answers its webhooks: Deployment %s/%s has no ready pod with a reachable address (played pods never have one)",
 		o.ControlPlane(), b.Delivery.ServedBy)
 }
 

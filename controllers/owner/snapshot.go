@@ -31,7 +31,7 @@ func (r *run) snapshotEtcd(ctx context.Context) error {
 	if err != nil || backup == nil {
 		return err
 	}
-	r.reportProgress("snapshot", "etcd is saved as it is encrypted now")
+	r.reportProgress("snapshot", "etcd is saved with its current encryption")
 	if err := backup.TakeSnapshot(ctx); err != nil {
 		return fmt.Errorf("cluster %s: %s: %w", r.owner.Local.Name(), etcd, err)
 	}

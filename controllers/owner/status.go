@@ -282,7 +282,7 @@ func (s *statusWriter) writeInterrupted(ctx context.Context, cause error) error 
 	s.writers.Wait()
 	op := s.operation
 	op.State, op.LastUpdateTime = gardencorev1beta1.LastOperationStatePending, metav1.NewTime(s.reconciler.Clock.Now())
-	op.Description = "It was interrupted, and goes on when somebody reconciles it again."
+	op.Description = "It was interrupted, and continues with the next reconciliation."
 	return s.write(ctx, map[string]any{"lastOperation": op})
 }
 

@@ -126,8 +126,8 @@ func TestAnInterruptionIsNoError(t *testing.T) {
 		cause error
 		want  string
 	}{
-		"stopped":           {fmt.Errorf("bundle x: %w", errors.Join(fmt.Errorf("interrupted: %w", context.Canceled), apply.Errors{canceled})), "Pending 40% It was interrupted, and goes on when somebody reconciles it again."},
-		"and nothing known": {nil, "Pending 40% It was interrupted, and goes on when somebody reconciles it again."},
+		"stopped":           {fmt.Errorf("bundle x: %w", errors.Join(fmt.Errorf("interrupted: %w", context.Canceled), apply.Errors{canceled})), "Pending 40% It was interrupted, and continues with the next reconciliation."},
+		"and nothing known": {nil, "Pending 40% It was interrupted, and continues with the next reconciliation."},
 		"after a failure":   {fmt.Errorf("bundle x: %w", apply.Errors{broken, canceled}), "Error 40% bundle x: " + broken.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {

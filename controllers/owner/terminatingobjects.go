@@ -63,7 +63,7 @@ func (r *Reconciler) finishRemovals(ctx context.Context, o *ownerSession, bundle
 			continue // the next reconciliation handles it
 		}
 		if _, err := work.applyBundle(ctx, b); err != nil {
-			problems = append(problems, fmt.Errorf("finish the removal of what left it: %w", err))
+			problems = append(problems, fmt.Errorf("finish the removal of objects that it no longer has: %w", err))
 		}
 	}
 	return errors.Join(problems...)

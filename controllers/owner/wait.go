@@ -174,7 +174,7 @@ func rolloutProgress(obj *unstructured.Unstructured) string {
 	if updated >= wanted && all <= updated {
 		return ""
 	}
-	return fmt.Sprintf("DeploymentProgressing: %d of %d replicas are up to date, %d old ones are there", updated, wanted, all-updated)
+	return fmt.Sprintf("DeploymentProgressing: %d of %d replicas are up to date, %d old ones remain", updated, wanted, all-updated)
 }
 
 // reasonRequestPending is the reason of an extension object that has not seen the request yet: its
@@ -190,7 +190,7 @@ func (r *run) quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health
 		return health.Verdict{}, err
 	}
 	if stamp, ok := w.requestTimestamps[ref]; ok && obj.GetAnnotations()[annotationTimestamp] != stamp {
-		return health.Verdict{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Reason: reasonRequestPending, Message: "the request to reconcile is not seen yet"}, nil
+		return health.Verdict{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Reason: reasonRequestPending, Message: "its controller has not seen the request to reconcile yet"}, nil
 	}
 	return r.reconciler.judgeForCluster(w.cluster).JudgeLive(obj), nil
 }
@@ -278,7 +278,7 @@ func (r *run) timeoutError(ctx context.Context, waits []waiter, rolledOut bool, 
 // waitForVirtualGarden waits until the API server of the virtual garden answers.
 func (r *run) waitForVirtualGarden(ctx context.Context) error {
 	if r.owner.Target == nil {
-		return errors.New("no access to the virtual garden: give a kubeconfig in spec.clusters.virtual, or from a command line by --kubeconfig virtual=PATH; without them it is found in the runtime cluster, in the cluster for Landscapes of namespace garden alone")
+		return errors.New("no access to the virtual garden: set spec.clusters.virtual, or give --kubeconfig virtual=PATH on a command line. Otherwise the runtime cluster provides it; in the cluster, only for Landscapes of namespace garden")
 	}
 	return r.waitForTarget(ctx, "the virtual garden")
 }

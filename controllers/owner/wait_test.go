@@ -26,8 +26,8 @@ func TestReplicasMissing(t *testing.T) {
 		"done":                      {"Deployment", fields{"replicas": int64(2)}, fields{"replicas": int64(2), "updatedReplicas": int64(2)}, ""},
 		"default of one":            {"Deployment", fields{}, fields{"replicas": int64(1), "updatedReplicas": int64(1)}, ""},
 		"none wanted":               {"Deployment", fields{"replicas": int64(0)}, fields{}, ""},
-		"none updated yet":          {"Deployment", fields{"replicas": int64(1)}, fields{"replicas": int64(1)}, "DeploymentProgressing: 0 of 1 replicas are up to date, 1 old ones are there"},
-		"an old one is still there": {"Deployment", fields{"replicas": int64(1)}, fields{"replicas": int64(2), "updatedReplicas": int64(1)}, "DeploymentProgressing: 1 of 1 replicas are up to date, 1 old ones are there"},
+		"none updated yet":          {"Deployment", fields{"replicas": int64(1)}, fields{"replicas": int64(1)}, "DeploymentProgressing: 0 of 1 replicas are up to date, 1 old ones remain"},
+		"an old one is still there": {"Deployment", fields{"replicas": int64(1)}, fields{"replicas": int64(2), "updatedReplicas": int64(1)}, "DeploymentProgressing: 1 of 1 replicas are up to date, 1 old ones remain"},
 		"another kind":              {"StatefulSet", fields{"replicas": int64(1)}, fields{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -123,7 +123,7 @@ func (n *ConfigMapStore[T]) Delete(ctx context.Context, is func(key string) bool
 		return nil
 	}
 	if _, err := n.cluster.MergePatch(ctx, n.ref, map[string]any{"data": gone}, n.manager, ""); err != nil && !apierrors.IsNotFound(err) {
-		return n.cluster.Explain(n.ref, "note", err)
+		return n.cluster.Explain(n.ref, "record in", err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -146,7 +146,7 @@ func (n *ConfigMapStore[T]) write(ctx context.Context, key string, value T) erro
 		err = n.patch(ctx, map[string]any{key: string(text)})
 	}
 	if err != nil {
-		return n.cluster.Explain(n.ref, "note", err)
+		return n.cluster.Explain(n.ref, "record in", err)
 	}
 	n.set(key, value)
 	return nil

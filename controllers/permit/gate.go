@@ -59,7 +59,7 @@ func Limit(n int) *int { return &n }
 func ParseShare(s string) (int, error) {
 	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(s), "%"))
 	if err != nil || n < 0 || n > 100 {
-		return 0, fmt.Errorf("share %q: want a percentage between 0%% and 100%%", s)
+		return 0, fmt.Errorf("share %q is not a percentage between 0%% and 100%%", s)
 	}
 	return n, nil
 }

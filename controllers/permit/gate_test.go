@@ -37,15 +37,15 @@ func TestObjectsBeyondLimitStayHeld(t *testing.T) {
 		before change.Reason
 		want   string
 	}{
-		"by number":               {func(*Gate) {}, first.Held[some[0]], "it is held since before: 3 deletions on cluster seed are more than the 2 allowed in one run"},
-		"by share":                {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldTooLargeShare, Cluster: "seed", Count: 60, Total: 100, Limit: 50}, "it is held since before: 60 of 100 objects on cluster seed are more than the 50% allowed in one run"},
+		"by number":               {func(*Gate) {}, first.Held[some[0]], "it is still held: 3 deletions on cluster seed are more than the 2 allowed in one run"},
+		"by share":                {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldTooLargeShare, Cluster: "seed", Count: 60, Total: 100, Limit: 50}, "it is still held: 60 of 100 objects on cluster seed are more than the 50% allowed in one run"},
 		"and once more":           {func(*Gate) {}, asEarlier(first.Held[some[0]]), asEarlier(first.Held[some[0]]).String()},
 		"though a review has it":  {func(g *Gate) { g.Reviewed = func(string, change.Ref) bool { return true } }, first.Held[some[0]], asEarlier(first.Held[some[0]]).String()},
 		"another limit":           {func(g *Gate) { g.MaxDeletions = Limit(3) }, first.Held[some[0]], ""},
 		"no limit":                {func(g *Gate) { g.MaxDeletions = nil }, first.Held[some[0]], ""},
 		"it was not reviewed":     {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, ""},
 		"its kind was protected":  {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldProtectedKind, Kind: "ConfigMap"}, ""},
-		"by a former version":     {func(*Gate) {}, change.Reason{Detail: "3 deletions on cluster seed are more than the 2 allowed in one run"}, "it is held since before: 3 deletions on cluster seed are more than the 2 allowed in one run"},
+		"by a former version":     {func(*Gate) {}, change.Reason{Detail: "3 deletions on cluster seed are more than the 2 allowed in one run"}, "it is still held: 3 deletions on cluster seed are more than the 2 allowed in one run"},
 		"of another cluster":      {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldTooManyDeletions, Cluster: "other", Count: 3, Limit: 2}, ""},
 		"what is approved passes": {func(g *Gate) { g.Approved = map[string]bool{ApprovalID("seed", some[0]): true} }, first.Held[some[0]], ""},
 	} {
@@ -184,7 +184,7 @@ func TestParseShare(t *testing.T) {
 	}
 	for _, text := range []string{"", "-1%", "101%", "a", "1.5%"} {
 		_, err := ParseShare(text)
-		assert.ErrorContains(t, err, "want a percentage")
+		assert.ErrorContains(t, err, "is not a percentage")
 	}
 }
 

@@ -21,5 +21,5 @@ func TestHeldReason(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, HeldReason(test.reason, test.before)) })
 	}
-	assert.Equal(t, "it is held since before: kind Namespace is protected", asEarlier(protected).String())
+	assert.Equal(t, "it is still held: kind Namespace is protected", asEarlier(protected).String())
 }

@@ -97,7 +97,7 @@ func (u *UseLedger) existingObjects(ctx context.Context, refs []change.Ref) (out
 }
 
 // ErrUsesNotRead is returned while no approval counts yet.
-var ErrUsesNotRead = errors.New("which ones are used could not be read yet")
+var ErrUsesNotRead = errors.New("the used approvals could not be read yet")
 
 // RecordUse records that an owner uses an approval for objects; without objects it only uses the
 // approval up. It returns the approval as given, or "" if it does not count. counts returns both,

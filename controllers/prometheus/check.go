@@ -37,14 +37,14 @@ func Check(ctx context.Context, server api.Client) (trouble string, err error) {
 	// The zero time means the server's time.
 	value, warnings, err := promv1.NewAPI(server).Query(ctx, HealthQuery, time.Time{})
 	if err != nil {
-		return "", fmt.Errorf("asking for %s: %w", HealthQuery, addresses.RedactError(err))
+		return "", fmt.Errorf("querying %s: %w", HealthQuery, addresses.RedactError(err))
 	}
 	if len(warnings) > 0 {
-		return "", fmt.Errorf("asking for %s: it warns: %s", HealthQuery, strings.Join(warnings, "; "))
+		return "", fmt.Errorf("querying %s: the server warns: %s", HealthQuery, strings.Join(warnings, "; "))
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return "", fmt.Errorf("asking for %s: it answers with a %s in the place of a vector", HealthQuery, value.Type())
+		return "", fmt.Errorf("querying %s: the answer is a %s instead of a vector", HealthQuery, value.Type())
 	}
 	return evaluateVector(vector)
 }

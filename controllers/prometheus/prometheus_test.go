@@ -66,13 +66,13 @@ func TestCheck(t *testing.T) {
 		"well twice":             {200, queryResponse(healthySample, `"job":"a" 1`), "", `it contradicts itself: healthcheck:up => 1, {job="a"} => 1`},
 		"another value":          {200, queryResponse(`"__name__":"healthcheck:up" 0.5`), "", "it contradicts itself: healthcheck:up => 0.5"},
 		"no number":              {200, queryResponse(`"__name__":"healthcheck:up" NaN`), "", "it contradicts itself: healthcheck:up => NaN"},
-		"a scalar":               {200, `{"status": "success", "data": {"resultType": "scalar", "result": [1767225600, "1"]}}`, "", "asking for healthcheck:up: it answers with a scalar in the place of a vector"},
-		"with a warning":         {200, `{"status": "success", "warnings": ["remote read failed"], "data": {"resultType": "vector", "result": []}}`, "", "asking for healthcheck:up: it warns: remote read failed"},
-		"an error of the query":  {422, `{"status": "error", "errorType": "execution", "error": "too many samples"}`, "", "asking for healthcheck:up: execution: too many samples"},
-		"a server that starts":   {503, `Service Unavailable`, "", "asking for healthcheck:up: "},
-		"a page of somebody":     {200, `<html>`, "", "asking for healthcheck:up: bad_response: "},
+		"a scalar":               {200, `{"status": "success", "data": {"resultType": "scalar", "result": [1767225600, "1"]}}`, "", "querying healthcheck:up: the answer is a scalar instead of a vector"},
+		"with a warning":         {200, `{"status": "success", "warnings": ["remote read failed"], "data": {"resultType": "vector", "result": []}}`, "", "querying healthcheck:up: the server warns: remote read failed"},
+		"an error of the query":  {422, `{"status": "error", "errorType": "execution", "error": "too many samples"}`, "", "querying healthcheck:up: execution: too many samples"},
+		"a server that starts":   {503, `Service Unavailable`, "", "querying healthcheck:up: "},
+		"a page of somebody":     {200, `<html>`, "", "querying healthcheck:up: bad_response: "},
 		"more than can be told":  {200, queryResponse(long...), `healthcheck:up{job="j00", task="target:down"} => 0, `, ""},
-		"another server's error": {404, `not here`, "", "asking for healthcheck:up: client_error: "},
+		"another server's error": {404, `not here`, "", "querying healthcheck:up: client_error: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, err := api.NewClient(api.Config{Address: newPrometheusServer(t, c.status, c.body).URL})

@@ -43,7 +43,7 @@ func APIServerAccess(config *rest.Config) ServerAccess {
 	return ServerAccess{MayBeBlocked: true, NewClient: func(namespace, pod string) (api.Client, error) {
 		server, _, err := rest.DefaultServerUrlFor(config)
 		if err != nil {
-			return nil, fmt.Errorf("the address of the API server: %w", addresses.RedactError(err))
+			return nil, fmt.Errorf("reading the address of the API server: %w", addresses.RedactError(err))
 		}
 		transport, err := rest.TransportFor(config)
 		if err != nil {

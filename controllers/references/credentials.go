@@ -67,7 +67,7 @@ func findCredentials(of render.Input, cluster string, read objectGetter) (Lookup
 	said := fmt.Sprintf("%s %s/%s in cluster %s refers to %s %s/%s (%s)", r.Kind, at.Namespace, r.Name, cluster, kind.Kind, namespace, name, field)
 	switch {
 	case kind.Group != "" || kind.Kind != "Secret":
-		found.Problem = fmt.Errorf("%s; Pergola hands only Secrets to extensions: refer to a Secret", said)
+		found.Problem = fmt.Errorf("%s; Pergola passes only Secrets to extensions: refer to a Secret", said)
 		return found, true, nil
 	case namespace != at.Namespace && of.GardenAPI != landscapev1alpha1.GardenAPIAggregated:
 		found.Problem = fmt.Errorf("%s, in another namespace; only gardener-apiserver (spec.gardenAPI: %s) checks that the author of a binding may read it: refer to a Secret in namespace %s",

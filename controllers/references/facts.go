@@ -21,7 +21,7 @@ func Facts(found []LookupResult) (map[string]render.ReferenceFact, error) {
 		}
 		fact, err := render.ReferenceFactOf(f.ConfigReference, f.Object)
 		if err != nil {
-			return nil, fmt.Errorf("what %s refers to: %w", f.Fields[0], err)
+			return nil, fmt.Errorf("the reference in %s: %w", f.Fields[0], err)
 		}
 		if out == nil {
 			out = map[string]render.ReferenceFact{}

@@ -37,7 +37,7 @@ func CheckKubeconfig(raw []byte) error {
 	config, err := clientcmd.Load(raw)
 	if err != nil {
 		// the cause may quote the content
-		return fmt.Errorf("has data[%s] that is no kubeconfig", keyKubeconfig)
+		return fmt.Errorf("has data[%s] that is not a kubeconfig", keyKubeconfig)
 	}
 	for _, user := range config.AuthInfos {
 		if err := checkUser(user); err != nil {
@@ -61,7 +61,7 @@ func checkUser(user *api.AuthInfo) error {
 	case user.TokenFile != "", user.ClientCertificate != "", user.ClientKey != "":
 		return errors.New("it refers to files (users[].user.tokenFile, client-certificate, client-key): put their content into token, client-certificate-data, client-key-data")
 	case user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0:
-		return errors.New("it acts as somebody else (users[].user.as…), which is not supported")
+		return errors.New("it impersonates another user (users[].user.as…), which is not supported")
 	}
 	return nil
 }

@@ -28,8 +28,8 @@ func TestKubeconfigsOfUsers(t *testing.T) {
 		"a file with a token":   {webhook, kubeconfig("", "tokenFile: /var/run/secret"), "it refers to files"},
 		"a file with a key":     {webhook, kubeconfig("", "client-certificate-data: c2VjcmV0, client-key: /srv/secret"), "it refers to files"},
 		"a file of authorities": {webhook, kubeconfig("certificate-authority: /srv/secret", "token: a"), "it refers to a file"},
-		"another user":          {webhook, kubeconfig("", "token: a, as: secret"), "it acts as somebody else"},
-		"no kubeconfig":         {webhook, "secret: [", "is no kubeconfig"},
+		"another user":          {webhook, kubeconfig("", "token: a, as: secret"), "it impersonates another user"},
+		"no kubeconfig":         {webhook, "secret: [", "is not a kubeconfig"},
 		"for an extension":      {"spec.resources[0].resourceRef.name", kubeconfig("", "tokenFile: /var/run/secret"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]LookupResu
 		case apierrors.IsNotFound(err):
 			found.Problem = notFound(ref, in.Name(), r.Fields)
 		case err != nil:
-			return nil, fmt.Errorf("read what %s refers to: %w", r.Fields[0], in.Explain(ref, "read", err))
+			return nil, fmt.Errorf("read the reference in %s: %w", r.Fields[0], in.Explain(ref, "read", err))
 		default:
 			err := checkContent(r, live)
 			if err == nil && of.Owner.Kind == kindShoot {
@@ -99,7 +99,7 @@ func checkContent(r across.ConfigReference, live *unstructured.Unstructured) err
 	for _, field := range []string{"data", "binaryData"} {
 		values, _, err := unstructured.NestedStringMap(live.Object, field)
 		if err != nil {
-			return fmt.Errorf("has %s that is no map of texts", field)
+			return fmt.Errorf("has %s that is not a map of strings", field)
 		}
 		for key, value := range values {
 			switch {

@@ -91,8 +91,8 @@ func TestContentErrorsQuoteNothing(t *testing.T) {
 	for name, c := range map[string]struct{ kind, field, text, wrong string }{
 		"a policy":              {"ConfigMap", field, policy(`"apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]"`), ""},
 		"a policy in binaries":  {"ConfigMap", field, "{kind: ConfigMap, metadata: {name: a}, binaryData: {policy: YXBpVmVyc2lvbjogYXVkaXQuazhzLmlvL3YxCmtpbmQ6IFBvbGljeQpydWxlczogW3tsZXZlbDogTm9uZX1d}}", ""},
-		"no object":             {"ConfigMap", field, policy("nonsense"), "is not what " + field + " has to be: data[policy]: is not a Policy of audit.k8s.io/v1, but a text, number or list: an object with apiVersion and kind is wanted"},
-		"no policy":             {"ConfigMap", field, policy(`"apiVersion: audit.k8s.io/v1\nkind: Other"`), "is not what " + field + " has to be: data[policy]: is not a Policy of audit.k8s.io/v1"},
+		"no object":             {"ConfigMap", field, policy("nonsense"), "is not valid for " + field + ": data[policy]: is not a Policy of audit.k8s.io/v1 but a text, number or list; write an object with apiVersion and kind"},
+		"no policy":             {"ConfigMap", field, policy(`"apiVersion: audit.k8s.io/v1\nkind: Other"`), "is not valid for " + field + ": data[policy]: is not a Policy of audit.k8s.io/v1"},
 		"another key":           {"ConfigMap", field, "{kind: ConfigMap, metadata: {name: a}, data: {other: b}}", `has no key "policy", which ` + field + " needs"},
 		"binaries that are not": {"ConfigMap", field, "{kind: ConfigMap, metadata: {name: a}, binaryData: {policy: \"*\"}}", "has binaryData[policy] that is not base64"},
 		"for an extension":      {"ConfigMap", "spec.resources[0].resourceRef.name", "{kind: ConfigMap, metadata: {name: a}}", ""},

@@ -114,7 +114,7 @@ func TestWaitsForFinalizerOfOtherClass(t *testing.T) {
 	defer stop()
 	s.patch("ManagedResource", "thing", "{spec: {class: null}}")
 	s.waitForConditions("thing", "ResourcesApplied=Progressing/DeletionPending")
-	assert.Contains(t, s.conditionMessage("thing", "ResourcesApplied"), "The resource manager of class mine has deployed its objects and has not given them up")
+	assert.Contains(t, s.conditionMessage("thing", "ResourcesApplied"), "The resource manager of class mine still owns its objects")
 	_, stopOther := s.startClass("mine")
 	defer stopOther()
 	s.waitForConditions("thing", healthyConditions...)

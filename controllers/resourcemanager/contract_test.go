@@ -386,7 +386,7 @@ func TestWriteConflictIsReported(t *testing.T) {
 	s.waitForConditions("thing", healthyConditions...)
 	giveUp := s.startRival()
 	s.waitForConditions("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesProgressing=True/ConfigMapContested")
-	assert.Contains(t, s.conditionMessage("thing", "ResourcesProgressing"), "ConfigMap "+s.ns+"/one: rival changes data.a again and again")
+	assert.Contains(t, s.conditionMessage("thing", "ResourcesProgressing"), "ConfigMap "+s.ns+"/one: rival changes data.a repeatedly")
 	writes := m.options.Source.Requests()["patch-apply"]
 	assert.Less(t, writes, 2*conflictThreshold+2)
 
@@ -428,7 +428,7 @@ func TestWriteConflictDuringRollout(t *testing.T) {
 	s.waitForConditions("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesProgressing=True/DeploymentProgressing")
 	defer s.startRival()()
 	s.waitForConditions("thing", "ResourcesProgressing=True/ConfigMapContested")
-	assert.Contains(t, s.conditionMessage("thing", "ResourcesProgressing"), "rival changes data.a again and again")
+	assert.Contains(t, s.conditionMessage("thing", "ResourcesProgressing"), "rival changes data.a repeatedly")
 	assert.Contains(t, s.conditionMessage("thing", "ResourcesProgressing"), "Besides: Deployment ")
 }
 

@@ -174,7 +174,7 @@ func (n *declarationIndex) isDeclaredByOtherClass(ctx context.Context, key types
 			return wishes[name], nil
 		}
 	}
-	return false, fmt.Errorf("ManagedResource %s of another class may want it, and cannot be read: %w", key, err)
+	return false, fmt.Errorf("ManagedResource %s of another class may declare it, but cannot be read: %w", key, err)
 }
 
 func managedResourceKey(mr *resourcesv1alpha1.ManagedResource) types.NamespacedName {
@@ -204,7 +204,7 @@ func (n *declarationIndex) refresh(ctx context.Context) error {
 		n.mu.Lock()
 		maps.Copy(n.stale, stale) // this one and the remaining ones
 		n.mu.Unlock()
-		return fmt.Errorf("ManagedResource %s may want it, and cannot be read: %w", key, err)
+		return fmt.Errorf("ManagedResource %s may declare it, but cannot be read: %w", key, err)
 	}
 	return nil
 }

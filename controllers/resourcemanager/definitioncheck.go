@@ -33,7 +33,7 @@ type definitionCheck struct {
 func newDefinitionCheck(source *rest.Config, log *slog.Logger) (*definitionCheck, error) {
 	api, err := discovery.NewDiscoveryClientForConfig(source)
 	if err != nil {
-		return nil, fmt.Errorf("a client for the API of the source: %w", err)
+		return nil, fmt.Errorf("creating a client for the API of the source: %w", err)
 	}
 	return &definitionCheck{api: api, host: source.Host, clock: clock.RealClock{}, log: log, served: make(chan struct{}), reason: "the API of the source cluster is not read yet"}, nil
 }
@@ -104,10 +104,10 @@ func (d *definitionCheck) check(ctx context.Context) (what, reason, hint string)
 		return "", "", ""
 	case err == nil, apierrors.IsNotFound(err):
 		return definitionAbsent, fmt.Sprintf("the source cluster has no CustomResourceDefinition of ManagedResources (%s)", version),
-			"install managedresources.resources.gardener.cloud there: gardener-operator and gardenlet bring it along, and it is api/crds/resources.gardener.cloud_managedresources.yaml " +
-				"in the source of Pergola; where ManagedResources are in another cluster, name that one by --kubeconfig; this instance begins by itself once it is there"
+			"install managedresources.resources.gardener.cloud there: deploy gardener-operator or gardenlet, or apply api/crds/resources.gardener.cloud_managedresources.yaml of Pergola's source. " +
+				"If the ManagedResources are in another cluster, set --kubeconfig; this instance starts once the definition exists"
 	}
-	return "unknown " + string(apierrors.ReasonForError(err)), fmt.Sprintf("the source cluster does not tell what it serves: %s", err), "it is asked again until it does"
+	return "unknown " + string(apierrors.ReasonForError(err)), fmt.Sprintf("cannot read the API resources of the source cluster: %s", err), "the resource manager retries until it can"
 }
 
 func servesManagedResources(list *metav1.APIResourceList) bool {

@@ -44,7 +44,7 @@ func TestDeletionsByOwner(t *testing.T) {
 				return
 			}
 			s.eventually("it says so", func() bool {
-				return strings.Contains(s.conditionMessage("thing", "ResourcesApplied"), "left to who wrote")
+				return strings.Contains(s.conditionMessage("thing", "ResourcesApplied"), "left to the author of the ManagedResource")
 			})
 			s.waitForObject("ConfigMap", "leaves")
 			assert.Equal(t, was, uid("fixed"))

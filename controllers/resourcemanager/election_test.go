@@ -115,7 +115,7 @@ func TestElectionIsLogged(t *testing.T) {
 	require.Eventually(t, func() bool { return len(r.linesWith("Successfully acquired lease")) == 1 }, deadline, 20*time.Millisecond, "after 4 s")
 	r.waitForReadiness(t, http.StatusOK, "ok")
 	assert.Len(t, r.linesWith("msg=starting", "source="+server.config.Host, "target="+server.config.Host, "class=ours", "namespaces="+s.ns, "lease="+lease, "version=v1"), 1)
-	assert.Len(t, r.linesWith("waiting for the lease", "lease="+lease, "holder=somebody", "term=4s", "renewed=2026-01-02T03:04:05Z", "has not renewed it for 4s", "--leader-election-name"), 1)
+	assert.Len(t, r.linesWith("waiting for the lease", "lease="+lease, "holder=somebody", "term=4s", "renewed=2026-01-02T03:04:05Z", "does not renew it for 4s", "--leader-election-name"), 1)
 	assert.Len(t, r.linesWith("waiting for the lease"), 1)
 	// Events are sent in the background; the end of the process loses pending ones.
 	s.eventually("the election is an event", func() bool {
@@ -132,9 +132,9 @@ func TestNamespaceOfTheLeaseIsMissing(t *testing.T) {
 	s := newTestEnv(t)
 	other := &testEnv{TB: t, ctx: s.ctx, ns: s.ns + "-later", api: s.api}
 	r := startRole(s.ctx, t, server.config, fmt.Sprintf("sourceClientConnection: {namespaces: [%s]}\nleaderElection: {leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 20ms}\n", other.ns))
-	r.waitForReadiness(t, http.StatusInternalServerError, fmt.Sprintf("lease: the lease %s/gardener-resource-manager cannot be created: there is no namespace %q in the source cluster\n", other.ns, other.ns))
+	r.waitForReadiness(t, http.StatusInternalServerError, fmt.Sprintf("lease: the lease %s/gardener-resource-manager cannot be created: namespace %q does not exist in the source cluster\n", other.ns, other.ns))
 	require.Never(t, func() bool { return len(r.linesWith("level=ERROR")) > 1 }, 500*time.Millisecond, 50*time.Millisecond, "ten attempts and more")
-	assert.Len(t, r.linesWith("level=ERROR", "there is no namespace", "kubectl create namespace "+other.ns), 1)
+	assert.Len(t, r.linesWith("level=ERROR", "does not exist in the source cluster", "kubectl create namespace "+other.ns), 1)
 	other.create("{apiVersion: v1, kind: Namespace, metadata: {name: NS}}")
 	r.waitForReadiness(t, http.StatusOK, "ok")
 	require.Eventually(t, func() bool { return len(r.linesWith("Successfully acquired lease")) == 1 }, deadline, 20*time.Millisecond)
@@ -295,7 +295,7 @@ func TestSourceDoesNotAnswer(t *testing.T) {
 	go func() { ended <- d.Start(ctx) }()
 	asked := func() { require.Eventually(t, clock.HasWaiters, deadline, time.Millisecond) }
 	asked()
-	assert.ErrorContains(t, d.ready(), "the source cluster does not tell what it serves: ")
+	assert.ErrorContains(t, d.ready(), "cannot read the API resources of the source cluster: ")
 	clock.Step(sourceRetryPause)
 	asked()
 	assert.Len(t, log.linesWith("level=ERROR", "cut off"), 1)

@@ -38,14 +38,14 @@ type lease struct {
 func newLease(config *rest.Config, namespace string, le LeaderElection, log *slog.Logger) (*lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("a name for the holder of the lease: %w", err)
+		return nil, fmt.Errorf("reading the host name for the lease: %w", err)
 	}
 	config = rest.AddUserAgent(config, "leader-election")
 	// A request that hangs must not cost the lease.
 	config.Timeout = max(time.Second, le.RenewDeadline.Duration/2)
 	leases, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("a client for leases: %w", err)
+		return nil, fmt.Errorf("creating a client for leases: %w", err)
 	}
 	return &lease{log: log, term: le.LeaseDuration.Duration, LeaseLock: resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: le.ResourceName}, Client: leases,
@@ -107,20 +107,20 @@ func (l *lease) reportHolder(record *resourcelock.LeaderElectionRecord) {
 	}
 	l.log.Info("waiting for the lease, which another instance holds", "lease", l.Describe(), "holder", record.HolderIdentity,
 		"term", (time.Duration(record.LeaseDurationSeconds) * time.Second).String(), "renewed", record.RenewTime.UTC().Format(time.RFC3339),
-		"hint", fmt.Sprintf("this instance works as soon as the holder gives the lease back, or has not renewed it for %s; "+
-			"for another class beside it, give this one a lease of its own by --leader-election-name (leaderElection.resourceName)", l.term))
+		"hint", fmt.Sprintf("this instance takes over when the holder releases the lease or does not renew it for %s. "+
+			"For another class, give this instance its own lease by --leader-election-name (leaderElection.resourceName)", l.term))
 }
 
 func (l *lease) reportFailure(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
 		return // shutting down
 	}
-	problem, hint := fmt.Sprintf("the lease %s cannot be %s: %s", l.Describe(), what, err), "it is tried again until it can"
+	problem, hint := fmt.Sprintf("the lease %s cannot be %s: %s", l.Describe(), what, err), "the resource manager retries until it can"
 	namespace := l.LeaseMeta.Namespace
 	switch {
 	case apierrors.IsNotFound(err):
-		problem = fmt.Sprintf("the lease %s cannot be created: there is no namespace %q in the source cluster", l.Describe(), namespace)
-		hint = fmt.Sprintf("create it (kubectl create namespace %s), or name another one: --leader-election-namespace is that of the lease, --namespace that of the ManagedResources", namespace)
+		problem = fmt.Sprintf("the lease %s cannot be created: namespace %q does not exist in the source cluster", l.Describe(), namespace)
+		hint = fmt.Sprintf("create it (kubectl create namespace %s), or set another one: --leader-election-namespace for the lease, --namespace for the ManagedResources", namespace)
 	case apierrors.IsForbidden(err):
 		hint = fmt.Sprintf("allow get, create and update of leases (coordination.k8s.io) in namespace %s of the source cluster", namespace)
 	}

@@ -243,7 +243,7 @@ func (m *Manager) openCaches(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		m.options.Log.Error("reading the ManagedResources", "cluster", m.options.Source.Name(), "error", err.Error())
+		m.options.Log.Error("cannot read the ManagedResources; retrying", "cluster", m.options.Source.Name(), "error", err.Error())
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

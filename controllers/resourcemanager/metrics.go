@@ -28,10 +28,10 @@ const (
 func newMetrics() *metrics {
 	return &metrics{
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pergola_managedresource_reconcile_duration_seconds",
-			Help:    "Time that a look at a ManagedResource took, by what became of it: applied, judged (health only), pending (something is still being deleted), failed.",
+			Help:    "Duration of the reconciliation of a ManagedResource, by result: applied, judged (health only), pending (something is still being deleted), failed.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}}, []string{"result"}),
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_managedresource_objects_total",
-			Help: "Objects of ManagedResources by what was done with them; unchanged ones are not counted."}, []string{"action"}),
+			Help: "Objects of ManagedResources, by action; unchanged ones are not counted."}, []string{"action"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_managedresource_drift_total",
 			Help: "Changes of applied objects by somebody else, by kind."}, []string{"kind"}),
 	}
@@ -64,7 +64,7 @@ func (m *Manager) Describe(out chan<- *prometheus.Desc) {
 
 var (
 	conditionsDesc = prometheus.NewDesc("pergola_managedresources", "ManagedResources of the class by the status of a condition.", []string{"condition", "status"}, nil)
-	contestedDesc  = prometheus.NewDesc("pergola_managedresource_contested_objects", "Objects that somebody else changes back again and again.", nil, nil)
+	contestedDesc  = prometheus.NewDesc("pergola_managedresource_contested_objects", "Objects that somebody else repeatedly changes back.", nil, nil)
 	requestsDesc   = prometheus.NewDesc("pergola_api_requests_total", "Requests to an API server by verb.", []string{"cluster", "verb"}, nil)
 )
 

@@ -87,7 +87,7 @@ func (r *Role) Run(ctx context.Context) error {
 	p.logStart()
 	err := p.controllerManager.Start(ctx)
 	if err != nil && err.Error() == leaseLostMessage {
-		return fmt.Errorf("the lease %s is lost: it was not renewed for %s, or another instance took it; ended, so that no two work at once: %w",
+		return fmt.Errorf("the lease %s is lost, because it was not renewed for %s or another instance took it; stopped, so that only one instance works: %w",
 			p.lease.Describe(), r.Configuration.LeaderElection.RenewDeadline.Duration, err)
 	}
 	return err

@@ -41,7 +41,7 @@ type secretCache struct {
 func newSecretCache(source *apply.Cluster, namespace string, changed func(types.NamespacedName)) (*secretCache, error) {
 	client, err := metadata.NewForConfig(source.RESTConfig())
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s: making the client of metadata: %w", source.Name(), err)
+		return nil, fmt.Errorf("cluster %s: creating the metadata client: %w", source.Name(), err)
 	}
 	s := &secretCache{
 		source: source, onChange: changed,

@@ -63,7 +63,7 @@ func syntaxError(path string, raw []byte, err error) error {
 	if lines := strings.Split(string(raw), "\n"); line <= len(lines) {
 		column += len(lines[line-1]) - len(strings.TrimLeft(lines[line-1], " "))
 	}
-	return fmt.Errorf("%s:%d:%d: this is not YAML: %s; look at the indentation and the quotes of this line and of those before", path, line, column, words)
+	return fmt.Errorf("%s:%d:%d: this is not YAML: %s; check the indentation and the quotes of this line and the lines before", path, line, column, words)
 }
 
 // checkKind checks apiVersion and kind. All other checks depend on them.
@@ -124,7 +124,7 @@ var (
 func (f *formChecker) checkValue(node *yaml.Node, t reflect.Type, path string) {
 	alias := node
 	if node = resolveAlias(node); f.activeNodes[node] {
-		f.addError(alias, path, "holds itself")
+		f.addError(alias, path, "contains itself")
 		return
 	}
 	f.activeNodes[node] = true
@@ -183,7 +183,7 @@ func (f *formChecker) visitFields(node *yaml.Node, path string, visit func(key, 
 			continue
 		}
 		if line, twice := seen[key.Value]; twice {
-			f.addError(key, joinPath(path, key.Value), "is given twice, in line %d already", line)
+			f.addError(key, joinPath(path, key.Value), "is given twice, first in line %d", line)
 		}
 		seen[key.Value] = key.Line
 		visit(key, value)

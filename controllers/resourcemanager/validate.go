@@ -62,7 +62,7 @@ func (k *configurationChecker) dnsLabel(path *field.Path, value string, longest 
 	if len(value) <= longest && len(validation.IsDNS1123Label(value)) == 0 {
 		return
 	}
-	k.invalid(path, value, fmt.Sprintf("must be of small letters, digits and - only, begin and end with a letter or digit, and have %d characters at most%s", longest, also))
+	k.invalid(path, value, fmt.Sprintf("must have only lower-case letters, digits and -, begin and end with a letter or digit, and have at most %d characters%s", longest, also))
 }
 
 func (k *configurationChecker) lease(le LeaderElection) {
@@ -78,7 +78,7 @@ func (k *configurationChecker) lease(le LeaderElection) {
 		k.invalid(at.Child("leaseDuration"), le.LeaseDuration.Duration.String(), "must be longer than renewDeadline")
 	}
 	if le.RetryPeriod.Duration <= 0 || le.RenewDeadline.Duration <= le.RetryPeriod.Duration {
-		k.invalid(at.Child("renewDeadline"), le.RenewDeadline.Duration.String(), "must be longer than retryPeriod, and that above zero")
+		k.invalid(at.Child("renewDeadline"), le.RenewDeadline.Duration.String(), "must be longer than retryPeriod, which must be positive")
 	}
 }
 
@@ -113,10 +113,10 @@ func afterSlash(qualified string) string { return qualified[strings.LastIndex(qu
 func (k *configurationChecker) controllers(c *Controllers) {
 	at := field.NewPath("controllers")
 	if class := *c.ResourceClass; class != "" && class != resourcesv1alpha1.ClassAll {
-		k.dnsLabel(at.Child("resourceClass"), class, maxClassLength, " (the finalizer is made of it); * is for all classes")
+		k.dnsLabel(at.Child("resourceClass"), class, maxClassLength, " (it is part of the finalizer); * means all classes")
 	}
 	if strings.ContainsAny(*c.ClusterID, ":/ \t\n") {
-		k.invalid(at.Child("clusterID"), *c.ClusterID, "must not hold : or / or blanks, which part the origin annotation")
+		k.invalid(at.Child("clusterID"), *c.ClusterID, "must not contain : or / or blanks, which separate the parts of the origin annotation")
 	}
 	for name, workers := range map[string]*int{"managedResource": c.ManagedResource.ConcurrentSyncs, "health": c.Health.ConcurrentSyncs,
 		"tokenRequestor": c.TokenRequestor.ConcurrentSyncs, "networkPolicy": c.NetworkPolicy.ConcurrentSyncs} {

@@ -113,14 +113,14 @@ func (f *writeConflicts) describe(namespace, name string) (reason, message strin
 		if one.conflictChanges == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s %s again and again (%d times or more within %s); it is repaired after %s",
+		text := fmt.Sprintf("%s: %s %s repeatedly (%d times or more within %s); it is repaired after %s",
 			ref, one.managers, one.change, conflictThreshold, conflictWindow, one.repairPause)
 		if said = append(said, text); reason == "" || ref.Kind+"Contested" < reason {
 			reason = ref.Kind + "Contested"
 		}
 	}
 	slices.Sort(said)
-	return reason, strings.Join(said, "; ") + ". Let one of the two give it up."
+	return reason, strings.Join(said, "; ") + ". Stop one of the two writers."
 }
 
 // changingManagers returns the managers that now own our former fields.

@@ -23,9 +23,9 @@ func TestWriteConflictDetails(t *testing.T) {
 		last apply.DriftEvent
 		want string
 	}{
-		"known":   {known, "rival changes data.a again and again"},
-		"unknown": {unknown, "rival changes data.a again and again"},
-		"deleted": {deleted, "somebody deletes it again and again"},
+		"known":   {known, "rival changes data.a repeatedly"},
+		"unknown": {unknown, "rival changes data.a repeatedly"},
+		"deleted": {deleted, "somebody deletes it repeatedly"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

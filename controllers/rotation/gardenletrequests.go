@@ -88,7 +88,7 @@ func (s GardenletRequester) waitForGardenlets(ctx context.Context, kind, operati
 			return nil
 		}
 		if s.Report != nil && len(waits) > 0 {
-			s.Report(fmt.Sprintf("gardenlets are asked for %s: %s", operation, strings.Join(firstNames(waits), ", ")))
+			s.Report(fmt.Sprintf("gardenlets have to complete %s: %s", operation, strings.Join(firstNames(waits), ", ")))
 		}
 		if s.Clock.Since(began) >= seedsTimeout {
 			return errors.Join(err, unfinishedErrors(kind, operation, waits))
@@ -196,9 +196,9 @@ func (s GardenletRequester) requestOnSelfHosted(ctx context.Context, operation s
 				return nil, fmt.Errorf("ask Gardenlet %s/%s for %s: %w", gardenlet.Namespace, gardenlet.Name, operation, err)
 			}
 		case operation:
-			waits[gardenlet.Name], asked[gardenlet.UID] = "its gardenlet has not answered; if there is none any more, delete the Gardenlet", true
+			waits[gardenlet.Name], asked[gardenlet.UID] = "its gardenlet has not answered; if it no longer exists, delete the Gardenlet", true
 		default:
-			waits[gardenlet.Name] = fmt.Sprintf("it is asked for %q, which comes first", now)
+			waits[gardenlet.Name] = fmt.Sprintf("it has the operation %q, which comes first", now)
 		}
 	}
 	return waits, nil
@@ -239,10 +239,10 @@ func (s GardenletRequester) lastHeartbeat(ctx context.Context, seed string) (*me
 func (s GardenletRequester) waitReason(seed, operation, now string, heard *metav1.MicroTime) string {
 	switch age := s.Clock.Since(heard.Time); {
 	case age >= staleLeaseAge:
-		return fmt.Sprintf("its gardenlet was heard last %s ago; start it, or, should there be none any more, delete Lease %s/%s",
+		return fmt.Sprintf("its gardenlet was last heard %s ago; start it, or, if it no longer exists, delete Lease %s/%s",
 			age.Round(time.Second), gardencorev1beta1.GardenerSystemSeedLeaseNamespace, seed)
 	case now != "" && now != operation:
-		return fmt.Sprintf("it is asked for %q, which comes first", now)
+		return fmt.Sprintf("it has the operation %q, which comes first", now)
 	}
-	return "its gardenlet has not answered; Events of the Seed say why it cannot"
+	return "its gardenlet has not answered; see the Events of the Seed for the reason"
 }

@@ -148,7 +148,7 @@ func TestSeedsGetOperations(t *testing.T) {
 	assert.Empty(t, g.operationOf("idle"), "it is not asked twice")
 	mu.Lock()
 	defer mu.Unlock()
-	assert.Contains(t, told, "gardenlets are asked for renew-kubeconfig: busy, idle")
+	assert.Contains(t, told, "gardenlets have to complete renew-kubeconfig: busy, idle")
 }
 
 // TestUnansweredRequestsAreReported checks that the error has the unfinished Seeds with reasons.
@@ -169,8 +169,8 @@ func TestUnansweredRequestsAreReported(t *testing.T) {
 	cancel()
 	err := <-end
 	require.ErrorIs(t, err, context.Canceled)
-	assert.ErrorContains(t, err, `Seed busy: renew-kubeconfig is not done: it is asked for "rotate-something", which comes first`)
-	assert.ErrorContains(t, err, "Seed dead: renew-kubeconfig is not done: its gardenlet was heard last 1h")
+	assert.ErrorContains(t, err, `Seed busy: renew-kubeconfig is not done: it has the operation "rotate-something", which comes first`)
+	assert.ErrorContains(t, err, "Seed dead: renew-kubeconfig is not done: its gardenlet was last heard 1h")
 	assert.ErrorContains(t, err, "delete Lease gardener-system-seed-lease/dead")
 	assert.ErrorContains(t, err, "Seed deaf: renew-kubeconfig is not done: its gardenlet has not answered")
 
@@ -244,7 +244,7 @@ func TestSelfHostedGardenletsGetOperations(t *testing.T) {
 			return false
 		}
 	})
-	require.EqualError(t, late, "Gardenlet garden/self-hosted-shoot-busy: renew-kubeconfig is not done: its gardenlet has not answered; if there is none any more, delete the Gardenlet")
+	require.EqualError(t, late, "Gardenlet garden/self-hosted-shoot-busy: renew-kubeconfig is not done: its gardenlet has not answered; if it no longer exists, delete the Gardenlet")
 	go func() { end <- g.newRequester(clk, nil).RequestFromSelfHosted(t.Context(), "renew-kubeconfig") }()
 	step("the idle one is asked again by another run", func() bool { return asked("self-hosted-shoot-idle") == "renew-kubeconfig" })
 	done("self-hosted-shoot-busy")

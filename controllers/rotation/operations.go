@@ -51,7 +51,7 @@ func (s State) BeginOperations(asked string, minor int, now metav1.Time) (State,
 		switch {
 		case name == "" || name == "reconcile":
 		case !known:
-			problems = append(problems, fmt.Errorf("there is no operation %q on a Garden", name))
+			problems = append(problems, fmt.Errorf("a Garden has no operation %q", name))
 		default:
 			problems = append(problems, s.beginOperation(out, name, op, minor, now))
 		}
@@ -79,12 +79,12 @@ func (s State) beginOperation(out State, name string, op rotationOperation, mino
 			begin = append(begin, k)
 		case op.isSecondStep && (phase == gardencorev1beta1.RotationCompleting || k == ETCDEncryptionKey && oneStep && len(op.kinds) > 1):
 		case op.isSecondStep && phase != gardencorev1beta1.RotationPrepared:
-			return fmt.Errorf("%s: %s has to be %s before; %s", name, k, gardencorev1beta1.RotationPrepared, describePhase(phase))
+			return fmt.Errorf("%s: %s must be %s first; %s", name, k, gardencorev1beta1.RotationPrepared, describePhase(phase))
 		case op.isSecondStep:
 			begin = append(begin, k)
 		case phase == gardencorev1beta1.RotationPreparing:
 		case phase != "" && phase != gardencorev1beta1.RotationCompleted:
-			return fmt.Errorf("%s: the rotation of %s before it has to be %s; it is %q", name, k, gardencorev1beta1.RotationCompleted, phase)
+			return fmt.Errorf("%s: the previous rotation of %s must be %s first; it is %q", name, k, gardencorev1beta1.RotationCompleted, phase)
 		default:
 			begin = append(begin, k)
 		}

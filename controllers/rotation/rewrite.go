@@ -69,7 +69,7 @@ func (w Rewriter) Rewrite(ctx context.Context, resources []string) (int, error) 
 			return int(written.Load()), fmt.Errorf("find the resource %s: %w", resource, err)
 		}
 		if err := w.rewrite(ctx, gvr, &written); err != nil {
-			return int(written.Load()), fmt.Errorf("write all %s anew: %w", resource, err)
+			return int(written.Load()), fmt.Errorf("rewrite all %s: %w", resource, err)
 		}
 	}
 	return int(written.Load()), nil

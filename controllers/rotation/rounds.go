@@ -46,7 +46,7 @@ func (r Round) Next(s State, p Progress, changed bool) Round {
 	case r.Total == 0:
 		return now
 	case now.Total == 0: // the configuration no longer has the resources that were rewritten
-		now = Round{Number: 1, Total: 1, Task: "API servers forget what is needed no more"}
+		now = Round{Number: 1, Total: 1, Task: "API servers drop unused encryption settings"}
 	}
 	return Round{Number: r.Number + 1, Total: r.Number + now.remaining(), Task: now.Task}
 }
@@ -81,9 +81,9 @@ func (s State) currentRound(p Progress, changed bool) Round {
 func (s State) encryptionChangeRound(p Progress) Round {
 	if s.Phase(ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing && !p.AllReadNewKey ||
 		s.Phase(CertificateAuthorities) == gardencorev1beta1.RotationCompleting && !p.AllHaveNewCertificates {
-		return Round{Number: 1, Total: 3, Task: "API servers learn what is to be encrypted"}
+		return Round{Number: 1, Total: 3, Task: "API servers learn the declared encryption"}
 	}
-	return Round{Number: 1, Total: 2, Task: "objects are written anew with the encryption that is declared"}
+	return Round{Number: 1, Total: 2, Task: "objects are rewritten with the declared encryption"}
 }
 
 // kindRound returns the round of one kind.
@@ -94,14 +94,14 @@ func (s State) kindRound(k Kind, p Progress) Round {
 	switch {
 	case k == Observability:
 		if r.LastInitiationTime != nil && (r.LastCompletionTime == nil || r.LastCompletionTime.Before(r.LastInitiationTime)) {
-			return one("new passwords of monitoring")
+			return one("new monitoring passwords")
 		}
 	case k == ETCDEncryptionKey && (preparing || completing):
 		return r.encryptionRound(preparing, p.AllReadNewKey)
 	case k == CertificateAuthorities && completing && !p.AllHaveNewCertificates:
 		return Round{Number: 1, Total: 2, Task: "servers get certificates of the new CAs"}
 	case k == CertificateAuthorities && completing:
-		return Round{Number: 2, Total: 2, Task: "the old CAs go"}
+		return Round{Number: 2, Total: 2, Task: "the old CAs are removed"}
 	case preparing:
 		return one(firstStepTasks[k])
 	case completing:
@@ -117,8 +117,8 @@ var (
 		WorkloadIdentityKey:    "a new key of workload identities",
 	}
 	secondStepTasks = map[Kind]string{
-		ServiceAccountKey:   "the old key of ServiceAccounts goes",
-		WorkloadIdentityKey: "the old key of workload identities goes",
+		ServiceAccountKey:   "the old key of ServiceAccounts is removed",
+		WorkloadIdentityKey: "the old key of workload identities is removed",
 	}
 )
 
@@ -132,11 +132,11 @@ func (r Rotation) encryptionRound(preparing, populated bool) Round {
 	case preparing && !populated:
 		return Round{Number: 1, Total: of, Task: "API servers learn the new encryption key"}
 	case preparing:
-		return Round{Number: 2, Total: of, Task: "objects are written anew with the new encryption key"}
+		return Round{Number: 2, Total: of, Task: "objects are rewritten with the new encryption key"}
 	case itself:
-		return Round{Number: 3, Total: 3, Task: "the old encryption key goes"}
+		return Round{Number: 3, Total: 3, Task: "the old encryption key is removed"}
 	}
-	return Round{Number: 1, Total: 1, Task: "the old encryption key goes"}
+	return Round{Number: 1, Total: 1, Task: "the old encryption key is removed"}
 }
 
 // Describe describes unfinished rotations for people, and the operations that they wait for.
@@ -152,7 +152,7 @@ func (s State) Describe() []string {
 	var out []string
 	for _, phase := range []gardencorev1beta1.CredentialsRotationPhase{gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting} {
 		if of := byPhase[phase]; len(of) > 0 {
-			out = append(out, fmt.Sprintf("rotation of %s: %s, which goes on by itself", strings.Join(of, ", "), phase))
+			out = append(out, fmt.Sprintf("rotation of %s: %s, which continues by itself", strings.Join(of, ", "), phase))
 		}
 	}
 	if of := byPhase[gardencorev1beta1.RotationPrepared]; len(of) > 0 {
@@ -160,7 +160,7 @@ func (s State) Describe() []string {
 		if s.isAllPrepared() {
 			next = "rotate-credentials-complete"
 		}
-		out = append(out, fmt.Sprintf("rotation of %s: %s; when all clients have changed over, ask for %s", strings.Join(of, ", "), gardencorev1beta1.RotationPrepared, next))
+		out = append(out, fmt.Sprintf("rotation of %s: %s; when all clients have switched, request %s", strings.Join(of, ", "), gardencorev1beta1.RotationPrepared, next))
 	}
 	return out
 }

@@ -23,34 +23,34 @@ func TestRounds(t *testing.T) {
 		"nothing":                      {before: State{EncryptionAtRest: known}, minor: 34},
 		"what is in etcd is not known": {changed: true, minor: 34},
 		"all is started": {asked: "rotate-credentials-start", minor: 34, want: []string{
-			"rotation of credentials, round 1 of 3: new CAs beside the old ones, a new key of ServiceAccounts, API servers learn the new encryption key, a new key of workload identities, new passwords of monitoring",
-			"rotation of credentials, round 2 of 3: objects are written anew with the new encryption key",
-			"rotation of credentials, round 3 of 3: the old encryption key goes",
+			"rotation of credentials, round 1 of 3: new CAs beside the old ones, a new key of ServiceAccounts, API servers learn the new encryption key, a new key of workload identities, new monitoring passwords",
+			"rotation of credentials, round 2 of 3: objects are rewritten with the new encryption key",
+			"rotation of credentials, round 3 of 3: the old encryption key is removed",
 		}},
 		"all is started, where people end the rotation of the encryption key": {asked: "rotate-credentials-start", minor: 33, want: []string{
-			"rotation of credentials, round 1 of 2: new CAs beside the old ones, a new key of ServiceAccounts, API servers learn the new encryption key, a new key of workload identities, new passwords of monitoring",
-			"rotation of credentials, round 2 of 2: objects are written anew with the new encryption key",
+			"rotation of credentials, round 1 of 2: new CAs beside the old ones, a new key of ServiceAccounts, API servers learn the new encryption key, a new key of workload identities, new monitoring passwords",
+			"rotation of credentials, round 2 of 2: objects are rewritten with the new encryption key",
 		}},
 		"all is completed": {before: allInPhase(prepared).state(), asked: "rotate-credentials-complete", minor: 33, want: []string{
-			"rotation of credentials, round 1 of 2: servers get certificates of the new CAs, the old key of ServiceAccounts goes, the old encryption key goes, the old key of workload identities goes",
-			"rotation of credentials, round 2 of 2: the old CAs go",
+			"rotation of credentials, round 1 of 2: servers get certificates of the new CAs, the old key of ServiceAccounts is removed, the old encryption key is removed, the old key of workload identities is removed",
+			"rotation of credentials, round 2 of 2: the old CAs are removed",
 		}},
 		"CAs":       {asked: "rotate-ca-start", minor: 34, want: []string{"rotation of credentials: new CAs beside the old ones"}},
-		"passwords": {asked: "rotate-observability-credentials", minor: 34, want: []string{"rotation of credentials: new passwords of monitoring"}},
+		"passwords": {asked: "rotate-observability-credentials", minor: 34, want: []string{"rotation of credentials: new monitoring passwords"}},
 		"the encryption key": {asked: "rotate-etcd-encryption-key", minor: 34, want: []string{
 			"rotation of credentials, round 1 of 3: API servers learn the new encryption key",
-			"rotation of credentials, round 2 of 3: objects are written anew with the new encryption key",
-			"rotation of credentials, round 3 of 3: the old encryption key goes",
+			"rotation of credentials, round 2 of 3: objects are rewritten with the new encryption key",
+			"rotation of credentials, round 3 of 3: the old encryption key is removed",
 		}},
 		"another resource is encrypted": {before: State{EncryptionAtRest: known}, changed: true, minor: 34, want: []string{
-			"rotation of credentials, round 1 of 2: objects are written anew with the encryption that is declared",
-			"rotation of credentials, round 2 of 2: API servers forget what is needed no more",
+			"rotation of credentials, round 1 of 2: objects are rewritten with the declared encryption",
+			"rotation of credentials, round 2 of 2: API servers drop unused encryption settings",
 		}},
 		"another resource is encrypted while CAs are completed": {
 			before: State{EncryptionAtRest: known, Rotation: phases{CertificateAuthorities: prepared}.state().Rotation}, asked: "rotate-ca-complete", changed: true, minor: 34, want: []string{
-				"rotation of credentials, round 1 of 3: servers get certificates of the new CAs, API servers learn what is to be encrypted",
-				"rotation of credentials, round 2 of 3: the old CAs go, objects are written anew with the encryption that is declared",
-				"rotation of credentials, round 3 of 3: API servers forget what is needed no more",
+				"rotation of credentials, round 1 of 3: servers get certificates of the new CAs, API servers learn the declared encryption",
+				"rotation of credentials, round 2 of 3: the old CAs are removed, objects are rewritten with the declared encryption",
+				"rotation of credentials, round 3 of 3: API servers drop unused encryption settings",
 			},
 		},
 	} {
@@ -100,11 +100,11 @@ func (p Progress) afterRound(s State) Progress {
 func TestRoundAfterAnInterruption(t *testing.T) {
 	s, err := State{}.BeginOperations("rotate-credentials-start", 34, minuteTime(1))
 	require.NoError(t, err)
-	assert.Equal(t, Round{Number: 2, Total: 3, Task: "objects are written anew with the new encryption key"}, Round{}.Next(s, Progress{AllReadNewKey: true}, false))
+	assert.Equal(t, Round{Number: 2, Total: 3, Task: "objects are rewritten with the new encryption key"}, Round{}.Next(s, Progress{AllReadNewKey: true}, false))
 	s, _ = s.FinishSteps(minuteTime(2))
-	assert.Equal(t, Round{Number: 3, Total: 3, Task: "the old encryption key goes"}, Round{}.Next(s, Progress{}, false))
+	assert.Equal(t, Round{Number: 3, Total: 3, Task: "the old encryption key is removed"}, Round{}.Next(s, Progress{}, false))
 	s = phases{CertificateAuthorities: completing}.state()
-	assert.Equal(t, Round{Number: 2, Total: 2, Task: "the old CAs go"}, Round{}.Next(s, Progress{AllHaveNewCertificates: true}, false))
+	assert.Equal(t, Round{Number: 2, Total: 2, Task: "the old CAs are removed"}, Round{}.Next(s, Progress{AllHaveNewCertificates: true}, false))
 	assert.Equal(t, 50, Round{Number: 2, Total: 2}.Percent(0))
 	assert.Equal(t, 70, Round{}.Percent(70), "there is none")
 }
@@ -119,14 +119,14 @@ func TestDescribe(t *testing.T) {
 		"completed": {state: allInPhase(completed).state()},
 		"passwords": {state: State{Rotation: map[Kind]Rotation{Observability: {RotationTimes: gardencorev1beta1.RotationTimes{LastCompletionTime: &ended}}}}},
 		"preparing": {state: phases{CertificateAuthorities: preparing, ServiceAccountKey: preparing}.state(), want: []string{
-			"rotation of certificateAuthorities, serviceAccountKey: Preparing, which goes on by itself"}},
+			"rotation of certificateAuthorities, serviceAccountKey: Preparing, which continues by itself"}},
 		"all wait": {state: allInPhase(prepared).state(), want: []string{
-			"rotation of certificateAuthorities, serviceAccountKey, etcdEncryptionKey, workloadIdentityKey: Prepared; when all clients have changed over, ask for rotate-credentials-complete"}},
+			"rotation of certificateAuthorities, serviceAccountKey, etcdEncryptionKey, workloadIdentityKey: Prepared; when all clients have switched, request rotate-credentials-complete"}},
 		"all but the key that completes itself": {state: phases{CertificateAuthorities: prepared, ServiceAccountKey: prepared, WorkloadIdentityKey: prepared, ETCDEncryptionKey: completed}.state(), want: []string{
-			"rotation of certificateAuthorities, serviceAccountKey, workloadIdentityKey: Prepared; when all clients have changed over, ask for rotate-credentials-complete"}},
+			"rotation of certificateAuthorities, serviceAccountKey, workloadIdentityKey: Prepared; when all clients have switched, request rotate-credentials-complete"}},
 		"some wait": {state: phases{CertificateAuthorities: prepared, ServiceAccountKey: completing}.state(), want: []string{
-			"rotation of serviceAccountKey: Completing, which goes on by itself",
-			"rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete"}},
+			"rotation of serviceAccountKey: Completing, which continues by itself",
+			"rotation of certificateAuthorities: Prepared; when all clients have switched, request rotate-ca-complete"}},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.state.Describe()) })
 	}

@@ -77,13 +77,13 @@ func TestBegin(t *testing.T) {
 		"the key completes by itself": {phases{CertificateAuthorities: prepared, ServiceAccountKey: prepared, ETCDEncryptionKey: completed, WorkloadIdentityKey: prepared},
 			"rotate-credentials-complete", 34, phases{CertificateAuthorities: completing, ServiceAccountKey: completing, ETCDEncryptionKey: completed, WorkloadIdentityKey: completing}, ""},
 		"too early": {phases{CertificateAuthorities: preparing}, "rotate-ca-complete", 34, phases{CertificateAuthorities: preparing},
-			`rotate-ca-complete: certificateAuthorities has to be Prepared before; it is "Preparing"`},
-		"never begun": {phases{}, "rotate-ca-complete", 34, phases{}, `rotate-ca-complete: certificateAuthorities has to be Prepared before; none was started yet`},
+			`rotate-ca-complete: certificateAuthorities must be Prepared first; it is "Preparing"`},
+		"never begun": {phases{}, "rotate-ca-complete", 34, phases{}, `rotate-ca-complete: certificateAuthorities must be Prepared first; none was started yet`},
 		"a second time": {phases{CertificateAuthorities: prepared}, "rotate-ca-start", 34, phases{CertificateAuthorities: prepared},
-			`rotate-ca-start: the rotation of certificateAuthorities before it has to be Completed; it is "Prepared"`},
+			`rotate-ca-start: the previous rotation of certificateAuthorities must be Completed first; it is "Prepared"`},
 		"all or nothing": {phases{ServiceAccountKey: prepared}, "rotate-credentials-start", 34, phases{ServiceAccountKey: prepared},
-			`rotate-credentials-start: the rotation of serviceAccountKey before it has to be Completed; it is "Prepared"`},
-		"what can be done is done": {phases{}, "rotate-everything;rotate-ca-start", 34, phases{CertificateAuthorities: preparing}, `there is no operation "rotate-everything" on a Garden`},
+			`rotate-credentials-start: the previous rotation of serviceAccountKey must be Completed first; it is "Prepared"`},
+		"what can be done is done": {phases{}, "rotate-everything;rotate-ca-start", 34, phases{CertificateAuthorities: preparing}, `a Garden has no operation "rotate-everything"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := c.before.state()

@@ -36,12 +36,12 @@ func unpackFiles(data []byte) (map[string][]byte, error) {
 		return nil, err
 	}
 	if len(r.File) > MaxFiles {
-		return nil, fmt.Errorf("has %d files, %d are allowed", len(r.File), MaxFiles)
+		return nil, fmt.Errorf("has %d files, but at most %d are allowed", len(r.File), MaxFiles)
 	}
 	files := map[string][]byte{}
 	for _, f := range r.File {
 		if !fs.ValidPath(f.Name) || f.Method != zip.Store || f.UncompressedSize64 > uint64(len(data)) {
-			return nil, fmt.Errorf("has an entry %q that is no file of a publication", f.Name)
+			return nil, fmt.Errorf("has an entry %q that is not a file of a publication", f.Name)
 		}
 		entry, err := f.Open()
 		if err != nil {

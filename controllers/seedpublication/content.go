@@ -45,7 +45,7 @@ const domainsFile = "pergola-default-domains.yaml"
 type EncryptedError struct{ File string }
 
 func (e *EncryptedError) Error() string {
-	return fmt.Sprintf("%s is encrypted: overlays are published as they are: declare the Secret as an object of the landscape, and refer to it", e.File)
+	return fmt.Sprintf("%s is encrypted, but overlays are published unchanged: declare the Secret as an object of the landscape, and refer to it", e.File)
 }
 
 // ObjectSettings contains the settings of the Landscape object for a seed, beside its Git content.
@@ -225,7 +225,7 @@ func (c *Content) checkLimits() error {
 		size += len(data)
 	}
 	if len(c.Files) > MaxFiles || size > MaxSize {
-		return fmt.Errorf("overlays of Seeds and Shoots are %d files of %d bytes together; %d files of %d bytes can be published", len(c.Files), size, MaxFiles, MaxSize)
+		return fmt.Errorf("overlays of Seeds and Shoots have %d files with %d bytes; at most %d files with %d bytes can be published", len(c.Files), size, MaxFiles, MaxSize)
 	}
 	return nil
 }

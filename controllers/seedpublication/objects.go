@@ -134,14 +134,14 @@ func parsePointer(pointer *unstructured.Unstructured) (p Publication, parts int,
 		Revision: data[keyRevision], Digest: data[keyDigest], PreviousDigest: data[keyPreviousDigest],
 	}
 	if len(p.Digest) != 2*sha256.Size || strings.Trim(p.Digest, "0123456789abcdef") != "" {
-		return p, 0, fmt.Errorf("%s is no digest", keyDigest)
+		return p, 0, fmt.Errorf("%s is not a digest", keyDigest)
 	}
 	if p.PublishedAt, err = time.Parse(time.RFC3339, data[keyPublishedAt]); err != nil {
-		return p, 0, fmt.Errorf("%s is no time", keyPublishedAt)
+		return p, 0, fmt.Errorf("%s is not a time", keyPublishedAt)
 	}
 	parts, err = strconv.Atoi(data[keyParts])
 	if most := MaxSize*2/partSize + 1; err != nil || parts < 1 || parts > most {
-		return p, 0, fmt.Errorf("%s is no number from 1 to %d", keyParts, most)
+		return p, 0, fmt.Errorf("%s is not a number from 1 to %d", keyParts, most)
 	}
 	return p, parts, nil
 }

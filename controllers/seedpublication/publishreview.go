@@ -55,7 +55,7 @@ func deleteReview(ctx context.Context, virtual *apply.Cluster, seed string) erro
 	ref := reviewRef(seed)
 	configMaps := virtual.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(ref.Namespace)
 	if err := configMaps.Delete(ctx, ref.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("taking back what was reviewed for seed %s: %w", seed, virtual.Explain(ref, "delete", err))
+		return fmt.Errorf("withdrawing the review for seed %s: %w", seed, virtual.Explain(ref, "delete", err))
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (p *Publisher) liveReview(ctx context.Context, virtual *apply.Cluster, seed
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("publishing what was reviewed for seed %s: %w", seed, virtual.Explain(reviewRef(seed), "read", err))
+		return nil, fmt.Errorf("publishing the review for seed %s: %w", seed, virtual.Explain(reviewRef(seed), "read", err))
 	}
 	return live, nil
 }
@@ -83,7 +83,7 @@ func (p *Publisher) writeReview(ctx context.Context, virtual *apply.Cluster, r *
 	}
 	configMaps := virtual.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(SeedNamespace(seed))
 	if _, err := configMaps.Apply(ctx, ReviewName, configMap, metav1.ApplyOptions{FieldManager: FieldManager, Force: true}); err != nil {
-		return fmt.Errorf("publishing what was reviewed for seed %s: %w", seed, virtual.Explain(reviewRef(seed), "apply", err))
+		return fmt.Errorf("publishing the review for seed %s: %w", seed, virtual.Explain(reviewRef(seed), "apply", err))
 	}
 	return nil
 }

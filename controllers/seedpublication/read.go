@@ -34,12 +34,12 @@ func Read(pointer *unstructured.Unstructured, part func(name string) *unstructur
 		text, _, _ := unstructured.NestedString(secret.Object, "data", keyData)
 		data, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || len(data) == 0 || len(data) > partSize {
-			return nil, &InvalidError{fmt.Sprintf("Secret %s is no part of a publication", qualifiedName(pointer, name))}
+			return nil, &InvalidError{fmt.Sprintf("Secret %s is not a part of a publication", qualifiedName(pointer, name))}
 		}
 		all, p.parts = append(all, data...), append(p.parts, data)
 	}
 	if digestOf(p.Catalogue, p.Folder, all) != p.Digest {
-		return nil, &InvalidError{fmt.Sprintf("the parts do not make up what the digest %s of ConfigMap %s says", shortDigest(p.Digest), PointerName)}
+		return nil, &InvalidError{fmt.Sprintf("the parts do not match the digest %s of ConfigMap %s", shortDigest(p.Digest), PointerName)}
 	}
 	if p.Files, err = unpackFiles(all); err != nil {
 		return nil, &InvalidError{"the files cannot be read: " + err.Error()}

@@ -130,7 +130,7 @@ func ReportProblem(seed *unstructured.Unstructured) string {
 	}
 	if err := json.Unmarshal([]byte(text), &SeedReport{}); err != nil {
 		why := []rune(err.Error()) // it may quote the content
-		return printable.Line(fmt.Sprintf("the annotation %s of Seed %s cannot be read (%s): what its gardenlet holds, and what it has taken up, is not known. A gardenlet that runs writes it anew: see whether it does, and is of this version",
+		return printable.Line(fmt.Sprintf("the annotation %s of Seed %s cannot be read (%s), so the held deletions and the settings of its gardenlet are unknown. A running gardenlet rewrites it: check that it runs and has this version",
 			AnnotationReport, seed.GetName(), string(why[:min(len(why), maxReportText)])))
 	}
 	return ""

@@ -36,17 +36,17 @@ func ReadReview(configMap *unstructured.Unstructured) (*permit.SeedReview, error
 		err = parseReview(r, data)
 	}
 	if err != nil {
-		return &permit.SeedReview{}, &InvalidError{fmt.Sprintf("ConfigMap %s does not say what was seen: %v", ReviewName, err)}
+		return &permit.SeedReview{}, &InvalidError{fmt.Sprintf("ConfigMap %s has no valid review: %v", ReviewName, err)}
 	}
 	return r, nil
 }
 
 func parseReview(r *permit.SeedReview, data map[string]string) (err error) {
 	if r.Number, err = strconv.Atoi(data[keyNumber]); err != nil || r.Number < 0 {
-		return fmt.Errorf("data.%s is no number", keyNumber)
+		return fmt.Errorf("data.%s is not a number", keyNumber)
 	}
 	if r.CompleteNumber, err = strconv.Atoi(data[keyComplete]); err != nil || r.CompleteNumber < 0 || r.CompleteNumber > r.Number {
-		return fmt.Errorf("data.%s is no number up to %d", keyComplete, r.Number)
+		return fmt.Errorf("data.%s is not a number up to %d", keyComplete, r.Number)
 	}
 	if err := json.Unmarshal([]byte(data[keyEntries]), &r.Entries); err != nil {
 		return fmt.Errorf("data.%s: %w", keyEntries, err)
@@ -61,7 +61,7 @@ func reviewConfigMap(r *permit.SeedReview, seed string) (*unstructured.Unstructu
 	for _, s := range r.Entries {
 		line, err := json.Marshal(s)
 		if err != nil {
-			return nil, fmt.Errorf("publishing what was reviewed: %w", err)
+			return nil, fmt.Errorf("publishing the review: %w", err)
 		}
 		lines = append(lines, string(line))
 	}

@@ -182,7 +182,7 @@ func (i *Installer) requiredNamespaces(objects []*unstructured.Unstructured) []*
 func (i *Installer) gatedOptions(ctx context.Context, inventory apply.Inventory, kept bool) (apply.ApplyOptions, error) {
 	entries, err := inventory.Load(ctx)
 	if err != nil {
-		return apply.ApplyOptions{}, fmt.Errorf("reading what is installed: %w", err)
+		return apply.ApplyOptions{}, fmt.Errorf("reading the installed objects: %w", err)
 	}
 	return apply.ApplyOptions{NoPrune: kept, ApprovePrune: func(going []apply.Entry) []apply.HeldObject { return i.judgeDeletions(going, len(entries)) }}, nil
 }

@@ -36,7 +36,7 @@ func (i *seedInventory) Load(ctx context.Context) ([]apply.Entry, error) {
 	}
 	former, err := i.shared.Load(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the inventory that seeds shared: %w", err)
+		return nil, fmt.Errorf("reading the inventory that seeds shared: %w", err)
 	}
 	i.otherSeedEntries, i.hasSharedEntries = nil, false
 	for _, e := range former {
@@ -78,7 +78,7 @@ func (i *seedInventory) leaveShared(ctx context.Context) error {
 		write = func(ctx context.Context) error { return i.shared.Save(ctx, i.otherSeedEntries) }
 	}
 	if err := write(ctx); err != nil {
-		return fmt.Errorf("the inventory that seeds shared: %w", err)
+		return fmt.Errorf("writing the inventory that seeds shared: %w", err)
 	}
 	i.hasSharedEntries = false
 	return nil

@@ -106,7 +106,7 @@ func unchangedViolations(row Row, objects int) []string {
 					continue
 				}
 			}
-			broken = append(broken, fmt.Sprintf("%s: %d requests %s, and there must be none for unchanged objects beyond some lists and watches", row.Title, n, verb))
+			broken = append(broken, fmt.Sprintf("%s: %d requests %s, and unchanged objects must cause only some lists and watches", row.Title, n, verb))
 		}
 	}
 	return broken
@@ -134,7 +134,7 @@ func kubectlVersion(ctx context.Context, kubectl string) string {
 	}
 	out, err := exec.CommandContext(ctx, kubectl, "version", "--client", "-o", "json").Output()
 	if err != nil || json.Unmarshal(out, &answer) != nil {
-		return "of an unknown version"
+		return "(unknown version)"
 	}
 	return answer.ClientVersion.GitVersion
 }

@@ -25,7 +25,7 @@ func engineScenarios(s settings) []scenario {
 	return []scenario{
 		{"empty", fmt.Sprintf("%d bundles of 4 objects, from empty", s.bundles), true},
 		{"restart", "the same, unchanged, after a restart", true},
-		{"again", "the same, unchanged, asked for in the same process", true},
+		{"again", "the same, unchanged, requested in the same process", true},
 		{"change", fmt.Sprintf("one object of one bundle changed, %d times", s.changes), true},
 		{"drift", fmt.Sprintf("%d objects drift at once", min(s.drift, s.bundles)), true},
 	}
@@ -87,7 +87,7 @@ func (s settings) runContender(ctx context.Context, name, controller string) (sa
 		return nil, fmt.Errorf("%w\nend of the log of %s:\n%s", err, name, tail(string(text)))
 	}
 	if err := json.Unmarshal(out.Bytes(), &samples); err != nil {
-		return nil, fmt.Errorf("what was measured of %s: %w", name, err)
+		return nil, fmt.Errorf("reading the samples of %s: %w", name, err)
 	}
 	return samples, nil
 }
@@ -96,12 +96,12 @@ func (s settings) runContender(ctx context.Context, name, controller string) (sa
 func engineViolations(samples map[string]Sample, bundles int) []string {
 	var broken []string
 	if n := samples["empty"].perUnit(); n > requestsOfNewBundle+0.1 {
-		broken = append(broken, fmt.Sprintf("%.1f requests for a new bundle, and there must be %d at most", n, requestsOfNewBundle))
+		broken = append(broken, fmt.Sprintf("%.1f requests for a new bundle, and at most %d are allowed", n, requestsOfNewBundle))
 	}
 	for _, name := range []string{"restart", "again"} {
 		for request, n := range samples[name].Requests {
 			if n >= max(2, bundles/10) {
-				broken = append(broken, fmt.Sprintf("%d times %s for unchanged bundles (%s), and there must be some lists and watches only", n, request, name))
+				broken = append(broken, fmt.Sprintf("%d times %s for unchanged bundles (%s), which must cause only some lists and watches", n, request, name))
 			}
 		}
 	}

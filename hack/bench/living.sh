@@ -39,7 +39,7 @@ began="$(seconds)"
 local up --clusters "$clusters" --pods run > /dev/null
 export KUBECONFIG="$work/clusters/kubeconfig"
 up="$(seconds)"
-"$pergola" apply "$landscape" > "$work/apply.log" 2>&1 || { tail -n 40 "$work/apply.log"; echo "(goes on until all is ready)"; }
+"$pergola" apply "$landscape" > "$work/apply.log" 2>&1 || { tail -n 40 "$work/apply.log"; echo "(waiting until everything is ready)"; }
 until "$pergola" status "$landscape" --live > "$work/status"; do
   if [ $(($(seconds) - began)) -gt 1200 ]; then
     cat "$work/status"
@@ -78,7 +78,7 @@ left="$(for p in /proc/[0-9]*; do
 done)"
 mounts="$(grep -F "$work/clusters" /proc/self/mountinfo || true)"
 if [ -n "$left" ] || [ -n "$mounts" ] || [ -e "$work/clusters" ]; then
-  printf 'something is left:\n%s\n%s\n' "$left" "$mounts" >&2
+  printf 'these processes or mounts remain:\n%s\n%s\n' "$left" "$mounts" >&2
   exit 1
 fi
 echo "  left after local clean         no process, no mount, no file"

@@ -115,7 +115,7 @@ func (r *Report) print(w io.Writer, output string) error {
 	}
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%d cores (%s), load %.1f, %s, %s, %s\n", r.Machine.Cores, r.Machine.Processor, r.Machine.Load, r.Machine.OS, r.Machine.Go, r.Machine.Pergola)
-	fmt.Fprintf(out, "Medians. × says how many times the time and the CPU time of this line Pergola takes (▸): below 1 it takes less.\n")
+	fmt.Fprintf(out, "Medians. × is the time or CPU time of Pergola (▸) divided by that of the line: below 1, Pergola takes less.\n")
 	for _, row := range r.Rows {
 		fmt.Fprintf(out, "\n%-52s %8s %8s %8s %7s %7s\n", row.Title, "seconds", "CPU s", "peak MB", "× time", "× CPU")
 		for _, result := range row.Results {

@@ -64,7 +64,7 @@ func (s settings) runSyncBenchmark(ctx context.Context, group, landscape string,
 		return nil, fmt.Errorf("%w\nend of the log of the operator:\n%s", err, tail(string(text)))
 	}
 	if err := json.Unmarshal(out.Bytes(), &samples); err != nil {
-		return nil, fmt.Errorf("what was measured: %w", err)
+		return nil, fmt.Errorf("reading the samples: %w", err)
 	}
 	return samples, nil
 }
@@ -75,8 +75,8 @@ func syncRows(samples map[string]Sample, size string) []Row {
 		{"first", size + ": first sync", ""},
 		{"idle", "a minute in which nothing changes", ""},
 		{"webhook", "push of one Shoot to its first apply, webhook", "floor"},
-		{"polling", "the same, asking the source every second", "floor"},
-		{"polls", "a minute in which nothing changes, asking so", ""},
+		{"polling", "the same, polling the source every second", "floor"},
+		{"polls", "a minute in which nothing changes, polling so", ""},
 		{"reviewed", "an overlay of all Shoots, with a required review", ""},
 		{"restart", "a restart, nothing changed", ""},
 	} {
@@ -94,7 +94,7 @@ func syncViolations(samples map[string]Sample, shoots int) []string {
 	var broken []string
 	for name, sample := range samples {
 		if shoots <= memoryLimitShoots && sample.PeakBytes > maxOperatorMemory {
-			broken = append(broken, fmt.Sprintf("%d MB of the operator (%s), and there must be %d at most", sample.PeakBytes>>20, name, maxOperatorMemory>>20))
+			broken = append(broken, fmt.Sprintf("the operator used %d MB (%s), and at most %d are allowed", sample.PeakBytes>>20, name, maxOperatorMemory>>20))
 		}
 	}
 	for _, name := range []string{"idle", "polls"} {
@@ -102,7 +102,7 @@ func syncViolations(samples map[string]Sample, shoots int) []string {
 			if strings.HasSuffix(request, " leases") || strings.HasPrefix(request, "watch ") || request == "probe health" || request == "git info/refs" && name == "polls" {
 				continue
 			}
-			broken = append(broken, fmt.Sprintf("%d times %s while nothing changes (%s), and there must be nothing but renewals of the lease, watches, a probe of each API server's health every 30 s and one request for refs at a time", n, request, name))
+			broken = append(broken, fmt.Sprintf("%d times %s while nothing changes (%s): only lease renewals, watches, health probes every 30 s and one refs request at a time are allowed", n, request, name))
 		}
 	}
 	return broken

@@ -33,21 +33,21 @@ cp -r landscapes/local/landscape.yaml landscapes/local/garden landscapes/local/g
 sed -i.bak '/^    seeds:$/,$ { /^    seeds:$/d; /^      /d; }' "$work/landscape/landscape.yaml"
 rm "$work/landscape/landscape.yaml.bak"
 commit "The Garden of the local landscape"
-trap 'echo "A cluster that is left: '"$local"' clean --dir '"$state"'"' ERR
+trap 'echo "To remove the remaining cluster: '"$local"' clean --dir '"$state"'"' ERR
 run "$local" up --dir "$state" --clusters runtime --pods run
 run "$demo" world pergola-runtime "$work/before.json"
 run "$pergola" apply "$work/landscape"
 
-say "A commit removes it: that alone deletes nothing"
+say "A commit removes it: the commit alone deletes nothing"
 git -C "$work/landscape" rm -q -r garden gardenconfig
 commit "No Garden any more"
 run "$pergola" apply "$work/landscape" && exit 1 || [ $? -eq 1 ]
 
-say "With the confirmation it ends: what runs for it goes, in upstream's order"
+say "The confirmation deletes it, with its workloads, in upstream's order"
 run "$demo" confirm-deletion pergola-runtime local
 run "$pergola" apply "$work/landscape" --timeout 8m
 
-say "The runtime cluster is as it was before"
+say "The runtime cluster is unchanged"
 run "$demo" world-as pergola-runtime "$work/before.json"
 trap - ERR
 run throw_away

@@ -19,7 +19,7 @@ import (
 func serveGit(ctx context.Context, address, root string) error {
 	core, err := exec.CommandContext(ctx, "git", "--exec-path").Output()
 	if err != nil {
-		return fmt.Errorf("asking git where its programs are: %w", err)
+		return fmt.Errorf("asking git for the folder of its programs: %w", err)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {

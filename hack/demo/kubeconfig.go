@@ -61,7 +61,7 @@ func createNamespace(ctx context.Context, contextName, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Creating Namespace %s, as this would:\n  kubectl --context %s create namespace %s\n", name, contextName, name)
+	fmt.Printf("Creating Namespace %s, like this command:\n  kubectl --context %s create namespace %s\n", name, contextName, name)
 	_, err = client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return err

@@ -138,7 +138,7 @@ func demonstrateDrift(ctx context.Context, watchLog string) error {
 	if err != nil {
 		return err
 	}
-	defer reportWait(func() string { return "until all ManagedResources are healthy: what was repaired begins anew" })()
+	defer reportWait(func() string { return "until all ManagedResources are healthy: repaired workloads start again" })()
 	return poll(ctx, "all ManagedResources to be healthy", func() (bool, error) { return allHealthy(ctx, resources) })
 }
 
@@ -168,7 +168,7 @@ func deleteDeployment(ctx context.Context, client kubernetes.Interface) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("Deleting Deployment garden/vpa-updater, as this would:")
+	fmt.Println("Deleting Deployment garden/vpa-updater, like this command:")
 	fmt.Println("  kubectl --context pergola-runtime -n garden delete deployment vpa-updater")
 	if err := deployments.Delete(ctx, before.Name, metav1.DeleteOptions{}); err != nil {
 		return err
@@ -188,13 +188,13 @@ func editConfigMap(ctx context.Context, client kubernetes.Interface) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("Editing ConfigMap istio-system/istio, as this would:")
+	fmt.Println("Editing ConfigMap istio-system/istio, like this command:")
 	fmt.Println(`  kubectl --context pergola-runtime -n istio-system patch configmap istio --type merge -p '{"data":{"mesh":"edited by hand"}}'`)
 	patch := []byte(`{"data":{"mesh":"edited by hand"}}`)
 	if _, err := configMaps.Patch(ctx, before.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-patch"}); err != nil {
 		return err
 	}
-	return waitForRepair(ctx, "ConfigMap istio-system/istio to be as it was", func() (bool, error) {
+	return waitForRepair(ctx, "ConfigMap istio-system/istio to be restored", func() (bool, error) {
 		now, err := configMaps.Get(ctx, before.Name, metav1.GetOptions{})
 		return err == nil && now.Data["mesh"] == before.Data["mesh"], err
 	})

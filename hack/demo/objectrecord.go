@@ -51,7 +51,7 @@ func waitForRecordedObjects(ctx context.Context, contextName, file string) error
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	var other []string
-	err = poll(ctx, "the cluster to be as it was", func() (bool, error) {
+	err = poll(ctx, "the cluster to return to its previous state", func() (bool, error) {
 		now, err := world.Read(ctx, config)
 		if err != nil {
 			return false, err
@@ -62,7 +62,7 @@ func waitForRecordedObjects(ctx context.Context, contextName, file string) error
 	if err != nil {
 		return errors.Join(err, errors.New(strings.Join(other, "\n")))
 	}
-	fmt.Printf("All %d objects are as they were, and nothing else is there (less Events, Leases, volume claims that are retained, and what is Pergola's own).\n", len(before))
+	fmt.Printf("All %d objects are unchanged, and there are no others (except Events, Leases, retained volume claims and Pergola's own objects).\n", len(before))
 	return nil
 }
 
@@ -76,7 +76,7 @@ func confirmDeletion(ctx context.Context, contextName, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("as this would: kubectl --context %s annotate garden %s %s=true\n", contextName, name, owner.AnnotationConfirmDeletion)
+	fmt.Printf("like this command: kubectl --context %s annotate garden %s %s=true\n", contextName, name, owner.AnnotationConfirmDeletion)
 	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, owner.AnnotationConfirmDeletion)
 	_, err = client.Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens")).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "kubectl-annotate"})
 	return err

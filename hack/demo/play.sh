@@ -5,10 +5,10 @@
 begin() { "$root/hack/stop-demo.sh"; }
 
 control_planes() {
-  say "What was rendered is only played here"
-  echo "No process of a control plane runs (PODS=play, or this machine forbids namespaces, as was said when the clusters were started): a cluster"
-  echo "takes the place of the virtual garden's API server, that of the Shoot does not answer, and operator and gardenlet will be processes beside"
-  echo "the clusters. All else is as it is where pods run."
+  say "The rendered pods are only played here"
+  echo "No process of a control plane runs (PODS=play, or this machine forbids namespaces, as reported at the start of the clusters). A cluster"
+  echo "replaces the virtual garden's API server, and the API server of the Shoot does not answer. Operator and gardenlet are processes beside"
+  echo "the clusters. Everything else is the same as with running pods."
 }
 
 event_ttl() { :; }
@@ -52,11 +52,11 @@ gardenlet_process() {
 # again restarts the two processes that local-down has stopped. Their tokens may have expired.
 again() {
   if [ -f "$work/operator.kubeconfig" ] && ! [ -f "$work/operator.pid" ]; then
-    echo "Starting the operator of the demonstration again, as it ran before."
+    echo "Starting the operator of the demonstration again."
     operator_process
   fi
   if [ -f "$work/gardenlet.kubeconfig" ] && ! [ -f "$work/gardenlet.pid" ]; then
-    echo "Starting the gardenlet of the demonstration again, as it ran before."
+    echo "Starting the gardenlet of the demonstration again."
     "$demo" identity pergola-virtual "$seed_account" "$work/gardenlet-garden.kubeconfig"
     gardenlet_process
   fi
@@ -65,7 +65,7 @@ again() {
 go_on() {
   cat <<EOT
 
-The clusters, the operator and the gardenlet stay up (logs: .local/demo/operator.log, gardenlet.log). Go on with:
+The clusters, the operator and the gardenlet stay up (logs: .local/demo/operator.log, gardenlet.log). Continue with:
 
   export KUBECONFIG=$KUBECONFIG SOPS_AGE_KEY_FILE=$SOPS_AGE_KEY_FILE
   $pergola status $landscape --live --components
@@ -74,7 +74,7 @@ The clusters, the operator and the gardenlet stay up (logs: .local/demo/operator
   git -C $landscape push demo main                   # after a change and a commit in that folder
   kubectl --context pergola-runtime get landscapes,managedresources -A      # any kubectl works, none is needed
   make -C $root local-status                         # also: local-down, local-clean
-  $root/hack/stop-demo.sh                            # stops operator and gardenlet; each of these starts one again, in a terminal of its own:
+  $root/hack/stop-demo.sh                            # stops operator and gardenlet; start each again in a terminal of its own:
   ${operator[*]}
   ${gardenlet[*]}
 EOT

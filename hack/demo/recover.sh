@@ -41,17 +41,17 @@ rm -rf "$work/first/golden"
 git -C "$work/first" add -A
 git -C "$work/first" -c user.name=demo -c user.email=demo@example.com -c commit.gpgsign=false commit -q -m "The local landscape"
 git -C "$work/first" push -q "$work/landscape.git" main
-trap 'echo "Clusters that are left: '"$local"' clean --dir '"$state"'"' ERR
+trap 'echo "To remove the remaining clusters: '"$local"' clean --dir '"$state"'"' ERR
 run clusters up --pods run
 run "$pergola" apply "$work/first"
 
-say "Somebody works with the virtual garden and the Shoot"
+say "A person works with the virtual garden and the Shoot"
 reach before
 for server in virtual shoot; do
   with $server "$demo" remember "pergola-$server" "$work/$server.kubeconfig"
 done
 
-say "Saved: the data of etcd, and what is in no Git"
+say "Save the data of etcd, and a backup of everything that is not in Git"
 for etcd in "${etcds[@]}"; do
   set -- $etcd
   run "$local" run --dir "$state" -- "$snapshot" save "pergola-$1" "$2" "$(file_of "$1")"
@@ -59,17 +59,17 @@ done
 run "$pergola" backup "$work/first" --to "$work/landscape.backup"
 "$pergola" backup show "$work/landscape.backup" -o json > "$work/before.json"
 "$demo" buckets pergola-runtime > "$work/buckets"
-echo "In it are $(grep -c '"sort"' "$work/before.json") objects; pergola backup show lists them."
+echo "The backup has $(grep -c '"sort"' "$work/before.json") objects; pergola backup show lists them."
 
 say "All clusters are lost"
 run throw_away
 rm -rf "$work/first"
 
-say "New ones, with nothing in them"
+say "New, empty clusters"
 run clusters up --pods run
 run git clone -q "$work/landscape.git" "$work/second"
 
-say "The backup comes first, then the data, then pergola apply"
+say "Restore the backup, then the data, then run pergola apply"
 run "$pergola" restore "$work/second" --from "$work/landscape.backup" | tail -n 3
 for etcd in "${etcds[@]}"; do
   set -- $etcd
@@ -77,7 +77,7 @@ for etcd in "${etcds[@]}"; do
 done
 run "$pergola" apply "$work/second"
 
-say "The same data, for the clients of before"
+say "The same data, for the previous clients"
 for server in virtual shoot; do
   "$demo" recall pergola-runtime "$work/$server.kubeconfig"
 done
@@ -87,12 +87,12 @@ say "The same CAs"
 "$pergola" backup show "$work/again.backup" -o json > "$work/after.json"
 run "$demo" authorities "$work/before.json" "$work/after.json"
 
-say "The same bucket for the backups of etcd, which is named after the Garden of before"
+say "The same bucket for the backups of etcd, named after the previous Garden"
 "$demo" buckets pergola-runtime > "$work/buckets-now"
 diff "$work/buckets" "$work/buckets-now"
 cat "$work/buckets"
 
-say "All of it is healthy"
+say "Everything is healthy"
 "$demo" waiting "for conditions: they are written a little later than what they are about" \
   bash -c 'for _ in $(seq 90); do if "$@" > /dev/null 2>&1; then exit; fi; sleep 2; done' settled "$pergola" status "$work/second" --live
 run "$pergola" status "$work/second" --live

@@ -143,12 +143,12 @@ func readRememberedSecret(ctx context.Context, contextName, file string) error {
 		}
 		secret, err := client.CoreV1().Secrets(rememberedNamespace).Get(ctx, rememberedSecret, metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("with the %s of before: %w", way, err)
+			return fmt.Errorf("with the previous %s: %w", way, err)
 		}
 		if !bytes.Equal(secret.Data["value"], before.Value) {
-			return fmt.Errorf("with the %s of before: Secret %s/%s has another value", way, rememberedNamespace, rememberedSecret)
+			return fmt.Errorf("with the previous %s: Secret %s/%s has another value", way, rememberedNamespace, rememberedSecret)
 		}
-		fmt.Printf("%s takes the %s of before, shows a certificate of the CA of before, and its Secret %s/%s has the value of before.\n", reached.Host, way, rememberedNamespace, rememberedSecret)
+		fmt.Printf("%s accepts the previous %s, shows a certificate of the previous CA, and its Secret %s/%s has the previous value.\n", reached.Host, way, rememberedNamespace, rememberedSecret)
 		if way != "certificate" {
 			continue
 		}
@@ -157,7 +157,7 @@ func readRememberedSecret(ctx context.Context, contextName, file string) error {
 			return err
 		}
 		if string(namespace.UID) != before.UID {
-			return fmt.Errorf("namespace %s is another one", rememberedNamespace)
+			return fmt.Errorf("namespace %s was recreated", rememberedNamespace)
 		}
 	}
 	return nil
@@ -197,7 +197,7 @@ func compareAuthorities(files ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(found[0])) {
 		fmt.Printf("%s  %s\n", found[0][name][:16], name)
 	}
-	fmt.Printf("All %d CAs are those of before.\n", len(found[0]))
+	fmt.Printf("All %d CAs are unchanged.\n", len(found[0]))
 	return nil
 }
 

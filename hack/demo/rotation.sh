@@ -10,7 +10,7 @@ say() { printf '\n\033[1m▶ %s\033[0m\n' "$*"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
 access="$work/access/virtual.kubeconfig"
 if ! lives || ! [ -f "$access" ] || ! [ -x "$demo" ] || ! "$demo" runs pergola-runtime garden/pergola-operator; then
-  echo "There is no demonstration whose control planes run for real, with an operator: make demo (Linux)." >&2
+  echo "There is no demonstration with running control planes and an operator: run make demo first (Linux)." >&2
   exit 1
 fi
 hack/build.sh bin/pergola-demo ./hack/demo
@@ -25,15 +25,15 @@ say "A client writes to the virtual garden, ten times a second"
 writing=$!
 trap 'kill "$writing" 2>/dev/null || true' EXIT
 
-say "All credentials are rotated: the new ones are made and made known beside the old ones"
-echo "The encryption key takes three rounds of API servers, one after the other; etcd is written anew; gardenlets are asked to change over: some minutes."
+say "Start the rotation of all credentials: new ones are created and distributed beside the old ones"
+echo "The encryption key takes three rolling restarts of the API servers; etcd is rewritten; gardenlets renew their credentials. This takes some minutes."
 run "$pergola" operate "$landscape" "Garden local" rotate-credentials-start --wait --timeout 20m
 
-say "People change over their clients; then the old credentials go"
+say "People switch their clients; then the old credentials are removed"
 reach
 run "$pergola" operate "$landscape" "Garden local" rotate-credentials-complete --wait --timeout 20m
 
-say "What became of the client"
+say "The result of the client"
 kill -INT "$writing"
 trap - EXIT
 wait "$writing"
@@ -43,7 +43,7 @@ run "$pergola" sync local --context pergola-runtime
 run "$pergola" operate "$landscape" "Seed local" reconcile --wait
 run "$pergola" status "$landscape" --live
 
-say "What the history of the landscape says of it"
+say "The rotation in the history of the landscape"
 history="$("$pergola" history local --context pergola-runtime)"
 printf '%s\n' "$history"
 history="$(awk -v began="$began" '$1" "$2 >= began' <<< "$history" | grep -v '^BEGAN' || true)" # an earlier rotation does not count

@@ -13,7 +13,7 @@ begin() {
     context=pergola-runtime
     [ $role = operator ] || context=pergola-local
     if "$demo" runs $context garden/pergola-$role; then
-      echo "The $role of the last demonstration is ended first; it comes back below."
+      echo "Stopping the $role of the last demonstration; it starts again below."
       repeated=yes
       "$pergola" install --role $role --context $context --set image.repository=$image --set replicas=0 --set gardenlet.seed=local > /dev/null
     fi
@@ -22,7 +22,7 @@ begin() {
 
 # control_planes checks that they run, and makes a context for each.
 control_planes() {
-  say "What was rendered runs: the virtual garden and the Shoot have API servers, and kubectl reaches them by the access that they have made"
+  say "The rendered pods run: the virtual garden and the Shoot have API servers, and kubectl reaches them with generated credentials"
   if [ -z "$repeated" ]; then
     settled
   fi
@@ -32,7 +32,7 @@ control_planes() {
   export KUBECONFIG="$root/.local/kubeconfig:$work/access/virtual.kubeconfig:$work/access/shoot.kubeconfig"
   "$demo" namespace pergola-virtual from-the-demonstration
   "$demo" namespace pergola-shoot from-the-demonstration
-  [ -z "$repeated" ] || echo "That the operator is not ready is right: it comes back below."
+  [ -z "$repeated" ] || echo "The operator is not ready yet, as expected: it starts again below."
   differs "$pergola" status "$landscape" --live
 }
 
@@ -63,7 +63,7 @@ start_gardenlet() {
 go_on() {
   cat <<EOT
 
-The clusters stay up, with operator and gardenlet as pods. Go on with:
+The clusters stay up, with operator and gardenlet as pods. Continue with:
 
   export KUBECONFIG=$KUBECONFIG SOPS_AGE_KEY_FILE=$SOPS_AGE_KEY_FILE
   $pergola status $landscape --live --components

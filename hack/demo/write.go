@@ -43,14 +43,14 @@ func writeUntilInterrupted(ctx context.Context, file, namespace string) error {
 			continue // it is not written completely
 		}
 		w.UseClient(client)
-		fmt.Println("The client has changed over to the new access.")
+		fmt.Println("The client uses the new credentials.")
 	}
 	counts := w.Stop()
 	failed := 0
 	for _, n := range counts.Failed {
 		failed += n
 	}
-	fmt.Printf("%d writes, of which the slowest took %s; %d lost connections were made anew; %d writes failed.\n", counts.Written, counts.Slowest.Round(100*time.Millisecond), counts.LostConnections, failed)
+	fmt.Printf("%d writes, the slowest took %s; %d lost connections were opened again; %d writes failed.\n", counts.Written, counts.Slowest.Round(100*time.Millisecond), counts.LostConnections, failed)
 	if len(counts.Failed) == 0 && counts.Written > 0 {
 		return nil
 	}
@@ -58,7 +58,7 @@ func writeUntilInterrupted(ctx context.Context, file, namespace string) error {
 	for _, what := range slices.Sorted(maps.Keys(counts.Failed)) {
 		out = append(out, fmt.Errorf("%d times: %s", counts.Failed[what], what))
 	}
-	return errors.Join(append(out, errors.New("the client did not get through"))...)
+	return errors.Join(append(out, errors.New("the client had failed writes, or none at all"))...)
 }
 
 // clientFromFile returns a client for the kubeconfig in a file, and the time of the file's last

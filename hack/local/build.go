@@ -14,7 +14,7 @@ import (
 func buildCommand(where *folderFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "build",
-		Short: "Build what clusters are made of, where KUBEBUILDER_ASSETS does not have it",
+		Short: "Build the executables of clusters that KUBEBUILDER_ASSETS does not have",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			manager, err := where.manager(os.Stderr)
@@ -25,7 +25,7 @@ func buildCommand(where *folderFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%d executables are there\n", len(paths))
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d executables are ready\n", len(paths))
 			return nil
 		},
 	}

@@ -8,7 +8,7 @@ const dnsSubcommand = "named"
 func dnsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                dnsSubcommand + " SERVER COMMAND [ARGUMENT...]",
-		Short:              "Become a command that asks a DNS server for names",
+		Short:              "Replace this process by a command that resolves names by a DNS server",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		Args:               cobra.MinimumNArgs(2),

@@ -18,7 +18,7 @@ const lockTimeout = 5 * time.Minute
 func downCommand(where *folderFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "down",
-		Short:   "End all processes of the clusters and keep their data",
+		Short:   "Stop all processes of the clusters and keep their data",
 		Example: "  local down",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -93,7 +93,7 @@ func describeProcesses(ctx context.Context, m *cluster.Manager) string {
 		}
 	}
 	if parts += count(status.Shared); parts == 0 {
-		return "no process, since none ran,"
+		return "no process, because none ran,"
 	}
 	return fmt.Sprintf("%d processes (clusters: %d)", parts, clusters)
 }
@@ -102,7 +102,7 @@ func cleanCommand(where *folderFlags) *cobra.Command {
 	var binariesToo bool
 	command := &cobra.Command{
 		Use:     "clean",
-		Short:   "End all processes and remove the state folder",
+		Short:   "Stop all processes and remove the state folder",
 		Example: "  local clean --binaries",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -21,7 +21,7 @@ func forwardCommand(where *folderFlags) *cobra.Command {
 	var port int
 	command := &cobra.Command{
 		Use:   "forward CLUSTER NAMESPACE/SERVICE:PORT",
-		Short: "Make a port of a Service one of the loopback device of this machine, until the clusters are taken down, and print it",
+		Short: "Forward a port of this machine's loopback device to a Service until the clusters stop, and print it",
 		Example: `  local forward runtime garden/pergola-operator:9292
   local forward local shoot--local--local/kube-apiserver:443 --port 16443`,
 		Args: cobra.ExactArgs(2),
@@ -31,7 +31,7 @@ func forwardCommand(where *folderFlags) *cobra.Command {
 				return err
 			}
 			if port < 0 || port > 65535 {
-				return fmt.Errorf("--port %d: use 1 to 65535, or 0 for one that is free", port)
+				return fmt.Errorf("--port %d: use 1 to 65535, or 0 for a free port", port)
 			}
 			manager, err := where.manager(os.Stderr)
 			if err != nil {
@@ -49,7 +49,7 @@ func forwardCommand(where *folderFlags) *cobra.Command {
 			case c == nil:
 				return fmt.Errorf("there is no cluster %q in %s", args[0], manager.Dir)
 			case holder == nil || c.Kubelets == 0:
-				return fmt.Errorf("no pods run for real in cluster %s: \"up --pods run\" begins it", c.Name)
+				return fmt.Errorf("no pods run for real in cluster %s: \"up --pods run\" starts them", c.Name)
 			}
 			client, err := manager.Client(c)
 			if err != nil {
@@ -83,7 +83,7 @@ func forwardCommand(where *folderFlags) *cobra.Command {
 			return err
 		},
 	}
-	command.Flags().IntVar(&port, "port", 0, "port of this machine; 0 for one that is free")
+	command.Flags().IntVar(&port, "port", 0, "port of this machine; 0 for a free port")
 	return command
 }
 
@@ -111,9 +111,9 @@ func checkServicePort(ports []portOfService, wanted int) error {
 		all = append(all, text)
 	}
 	if len(all) == 0 {
-		return errors.New("has no port of TCP")
+		return errors.New("has no TCP port")
 	}
-	return fmt.Errorf("has no port %d of TCP: it has %s", wanted, strings.Join(all, ", "))
+	return fmt.Errorf("has no TCP port %d: it has %s", wanted, strings.Join(all, ", "))
 }
 
 // parseServicePort parses NAMESPACE/SERVICE:PORT.

@@ -18,10 +18,10 @@ func TestCheckServicePort(t *testing.T) {
 	}{
 		"there":       {ports, 443, ""},
 		"nameless":    {ports, 80, ""},
-		"not there":   {ports, 8080, "has no port 8080 of TCP: it has 443 (https), 80"},
-		"UDP":         {ports, 53, "has no port 53 of TCP: it has 443 (https), 80"},
-		"only UDP":    {ports[1:2], 53, "has no port of TCP"},
-		"none at all": {nil, 1, "has no port of TCP"},
+		"not there":   {ports, 8080, "has no TCP port 8080: it has 443 (https), 80"},
+		"UDP":         {ports, 53, "has no TCP port 53: it has 443 (https), 80"},
+		"only UDP":    {ports[1:2], 53, "has no TCP port"},
+		"none at all": {nil, 1, "has no TCP port"},
 	} {
 		err := checkServicePort(test.ports, test.wanted)
 		if test.err == "" {

@@ -56,10 +56,10 @@ func keepStagesCommand() *cobra.Command {
 	flags.StringVar(&files.Key, "key", "", "key of the client certificate")
 	flags.StringVar(&kwok.Binary, "kwok", "", "executable of kwok")
 	flags.StringVar(&kwok.Kubeconfig, "kubeconfig", "", "kubeconfig of kwok")
-	flags.StringVar(&kwok.Config, "config", "", "file that takes the Stages")
-	flags.StringVar(&kwok.Record, "record", "", "file that takes the process record")
-	flags.BoolVar(&living, "living", false, "leave out what runs for real where pods do")
-	flags.StringVar(&kwok.Log, "log", "", "file that takes the output of kwok")
+	flags.StringVar(&kwok.Config, "config", "", "file for the Stages")
+	flags.StringVar(&kwok.Record, "record", "", "file for the process record")
+	flags.BoolVar(&living, "living", false, "leave out Stages of living pods and extensions")
+	flags.StringVar(&kwok.Log, "log", "", "file for the output of kwok")
 	return command
 }
 

@@ -23,7 +23,7 @@ func kubeconfigCommand(where *folderFlags) *cobra.Command {
 				path = manager.Dir.Kubeconfig(args[0])
 			}
 			if _, err := os.Stat(path); err != nil {
-				return fmt.Errorf("there is no kubeconfig %s: \"up\" makes it", path)
+				return fmt.Errorf("there is no kubeconfig %s: \"up\" creates it", path)
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
 			return err

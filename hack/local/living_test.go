@@ -273,7 +273,7 @@ func testLivingServicesAndVolumes(t *testing.T, l *livingCluster) {
 	assert.Equal(t, "lives", string(text))
 	_, messages, code = l.run("forward", "one", "default/reached:80")
 	assert.Equal(t, 2, code)
-	assert.Contains(t, messages, "the Service default/reached has no port 80 of TCP: it has 8080")
+	assert.Contains(t, messages, "the Service default/reached has no TCP port 80: it has 8080")
 
 	resolved, err := exec.Command(l.binary, "--dir", l.dir, "run", "--", "getent", "hosts", "kubernetes.default.svc").CombinedOutput()
 	require.NoError(t, err, string(resolved))

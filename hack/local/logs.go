@@ -22,7 +22,7 @@ func logsCommand(where *folderFlags) *cobra.Command {
 	var tail int
 	command := &cobra.Command{
 		Use:   "logs CLUSTER NAMESPACE/POD",
-		Short: "Print what a pod that runs for real has printed",
+		Short: "Print the output of a living pod",
 		Example: `  local logs runtime garden/virtual-garden-etcd-main-0
   local logs local shoot--local--local/kube-apiserver-7c9f-x2x4q -f --tail 20`,
 		Args: cobra.ExactArgs(2),
@@ -68,8 +68,8 @@ func logsCommand(where *folderFlags) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVarP(&container, "container", "c", "", "container; needed only where a pod has several")
-	flags.BoolVarP(&follow, "follow", "f", false, "go on until the container ends")
-	flags.BoolVarP(&previous, "previous", "p", false, "of the container before the last restart")
+	flags.BoolVarP(&follow, "follow", "f", false, "follow the log until the container ends")
+	flags.BoolVarP(&previous, "previous", "p", false, "show the log from before the last restart")
 	flags.IntVar(&tail, "tail", -1, "last lines only; -1 for all")
 	return command
 }

@@ -34,7 +34,7 @@ func main() {
 		os.Exit(exitFinding)
 	case errors.Is(err, errAlreadyPrinted):
 	case ctx.Err() != nil:
-		fmt.Fprintf(os.Stderr, "interrupted: %s\nWhat has been started keeps running; \"down\" ends it.\n", err)
+		fmt.Fprintf(os.Stderr, "interrupted: %s\nStarted processes keep running; \"down\" stops them.\n", err)
 	default:
 		fmt.Fprintf(os.Stderr, "error: %s\n", err)
 	}

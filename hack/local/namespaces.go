@@ -42,7 +42,7 @@ func runInside(ctx context.Context, holder *hold.Holder, self string, out *os.Fi
 }
 
 // errAlreadyPrinted ends a command with exit code 2; the command has printed its errors itself.
-var errAlreadyPrinted = errors.New("it failed inside of the namespaces")
+var errAlreadyPrinted = errors.New("it failed inside the namespaces")
 
 // findHolder returns the holder of the clusters of a state folder; nil if they have none, or if the
 // caller is inside it.

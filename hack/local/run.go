@@ -35,7 +35,7 @@ func runCommand(where *folderFlags) *cobra.Command {
 				return err
 			}
 			if holder == nil {
-				return fmt.Errorf("no pods run for real in %s: \"up --pods run\" begins it", manager.Dir)
+				return fmt.Errorf("no pods run for real in %s: \"up --pods run\" starts them", manager.Dir)
 			}
 			path, err := findExecutable(args[0])
 			if err != nil {
@@ -59,7 +59,7 @@ func runCommand(where *folderFlags) *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().StringVar(&of, "names-of", "", "cluster whose Services have their names (default: the first one). Those of API servers resolve anyhow")
+	command.Flags().StringVar(&of, "names-of", "", "cluster whose Service names resolve (default: the first one); names of API servers always resolve")
 	command.Flags().SetInterspersed(false)
 	return command
 }

@@ -14,7 +14,7 @@ func statusCommand(where *folderFlags) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:     "status",
-		Short:   "Say which clusters and processes are running; exit code 1 unless all are ready, 2 if that cannot be told",
+		Short:   "Show the running clusters and processes; exit code 1 unless all are ready, 2 if that is unknown",
 		Example: "  local status -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,7 +54,7 @@ func statusCommand(where *folderFlags) *cobra.Command {
 
 func printStatus(out io.Writer, status cluster.Status) error {
 	if len(status.Clusters) == 0 {
-		_, err := fmt.Fprintf(out, "no clusters in %s; \"up\" brings them up\n", status.Dir)
+		_, err := fmt.Fprintf(out, "no clusters in %s; \"up\" starts them\n", status.Dir)
 		return err
 	}
 	for _, c := range status.Clusters {

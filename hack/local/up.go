@@ -25,10 +25,10 @@ func upCommand(where *folderFlags) *cobra.Command {
 	var kubelets int
 	command := &cobra.Command{
 		Use:   "up",
-		Short: "Bring clusters up and wait until they are ready",
-		Long: `Bring clusters up and wait until they are ready. What runs already is left alone and what has died is
-started again, so it does no harm to run it twice. Executables are taken from the folder that
-KUBEBUILDER_ASSETS names; those that are not there are built, which takes minutes the first time.`,
+		Short: "Start clusters and wait until they are ready",
+		Long: `Start clusters and wait until they are ready. Running processes stay, and processes that have ended
+are started again, so the command can be repeated. Executables come from the folder that
+KUBEBUILDER_ASSETS names; missing executables are built, which takes minutes the first time.`,
 		Example: `  local up
   local up --dir "$TMPDIR/test" --clusters one,two --fast --json`,
 		Args: cobra.NoArgs,
@@ -98,12 +98,12 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&options.Clusters, "clusters", []string{"runtime", "virtual", "local"}, "names of the clusters; others in the folder are left as they are. Without virtual where pods run: a Garden has its own API server then")
+	flags.StringSliceVar(&options.Clusters, "clusters", []string{"runtime", "virtual", "local"}, "names of the clusters; others in the folder stay as they are. Leave out virtual if pods run: a Garden then has its own API server")
 	flags.StringSliceVar(&options.Nodeless, "nodeless", []string{"virtual"}, "clusters that get an API server and a controller manager only")
 	flags.StringSliceVar(&parts, "parts", nil, "parts of every cluster instead: apiserver, controller-manager, scheduler, kwok")
-	flags.BoolVar(&fast, "fast", false, "only API servers (and etcd): the same as --parts apiserver")
+	flags.BoolVar(&fast, "fast", false, "only API servers (and etcd), like --parts apiserver")
 	flags.IntVar(&options.Nodes, "nodes", 3, "fake nodes of a cluster with kwok, one per zone")
-	flags.StringVar(&pods, "pods", "play", "what becomes of pods whose images are executables of this machine: run, play, or auto: run where the machine allows it (Linux, user namespaces)")
+	flags.StringVar(&pods, "pods", "play", "mode of pods whose images are executables of this machine: run, play, or auto, which runs them if the machine allows it (Linux, user namespaces)")
 	flags.StringToStringVar(&options.Images, "image", nil, "more images that are executables of this machine: REPOSITORY=FILE, a static executable; remembered until clean")
 	flags.IntVar(&kubelets, "kubelets", 1, "nodes of a cluster that run such pods, one per zone")
 	flags.DurationVar(&options.Timeout, "timeout", 3*time.Minute, "how long the clusters may take to be ready, without building")
@@ -135,7 +135,7 @@ func hasLivingPods(wanted string, state *statedir.State) (bool, error) {
 	switch wanted {
 	case "play":
 		if made && state.Living {
-			return false, errors.New("the clusters of this folder run pods for real: go on with --pods run, or remove them first (make local-clean)")
+			return false, errors.New("the clusters of this folder run pods for real: use --pods run, or remove them first (make local-clean)")
 		}
 		return false, nil
 	case "run", "auto":
@@ -145,14 +145,14 @@ func hasLivingPods(wanted string, state *statedir.State) (bool, error) {
 		possible := hold.CheckSupport()
 		switch {
 		case wanted == "run" && made && !state.Living:
-			return false, errors.New("the clusters of this folder have pods that are only played: go on with --pods play, or remove them first (make local-clean)")
+			return false, errors.New("the clusters of this folder have pods that are only played: use --pods play, or remove them first (make local-clean)")
 		case wanted == "run":
 			return possible == nil, possible
 		case possible != nil:
 			fmt.Fprintf(os.Stderr, "all pods are only played, none runs: %s\n", possible)
 			return false, nil
 		case made:
-			fmt.Fprintln(os.Stderr, "all pods are only played, none runs: so it was when the clusters were made (local clean removes them)")
+			fmt.Fprintln(os.Stderr, "all pods are only played, none runs: the clusters were created so (local clean removes them)")
 			return false, nil
 		}
 		return true, nil
@@ -168,7 +168,7 @@ func checkImages(all map[string]string) error {
 			return fmt.Errorf("--image %s: %w", repository, err)
 		}
 		if info, err := os.Stat(path); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-			return fmt.Errorf("--image %s: %s is no executable file", repository, path)
+			return fmt.Errorf("--image %s: %s is not an executable file", repository, path)
 		}
 		all[repository] = path
 	}

@@ -18,7 +18,7 @@ func setParentDeathSignal(cmd *exec.Cmd) {
 // process ID of the starter: Tie fails if the starter has ended already.
 func TieToParent(parent int) error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
-		return fmt.Errorf("asking to end with the starter: %w", errno)
+		return fmt.Errorf("tying this process to its starter: %w", errno)
 	}
 	if os.Getppid() != parent {
 		return fmt.Errorf("process %d, which started this one, has ended", parent)

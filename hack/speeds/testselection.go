@@ -53,7 +53,7 @@ func listedParts(t testing.TB) []string {
 			return l.parts
 		}
 	}
-	t.Fatalf("hack/speeds/speeds.txt does not say which parts of %s make test runs", name)
+	t.Fatalf("hack/speeds/speeds.txt does not name the parts of %s that make test runs", name)
 	return nil
 }
 

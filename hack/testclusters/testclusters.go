@@ -129,7 +129,7 @@ func (p Programs) status(args ...string) (Status, error) {
 		return out, err
 	}
 	if err := json.Unmarshal(text, &out); err != nil {
-		return out, fmt.Errorf("reading what the local clusters say: %w", err)
+		return out, fmt.Errorf("reading the output of the local clusters: %w", err)
 	}
 	return out, nil
 }

@@ -46,7 +46,7 @@ func Read(ctx context.Context, config *rest.Config) (Objects, error) {
 	}
 	lists, err := kinds.ServerPreferredResources()
 	if err != nil {
-		return nil, fmt.Errorf("reading which kinds there are: %w", err)
+		return nil, fmt.Errorf("reading the API kinds: %w", err)
 	}
 	out := Objects{}
 	for _, list := range lists {

@@ -51,7 +51,7 @@ type compiledRule struct {
 // Compile makes a Set. The error is of type Errors and has the errors of all rules.
 func Compile(rules []Rule) (*Set, error) {
 	if len(rules) > maxRules {
-		return nil, Errors{{Rule: maxRules, Field: "kind", Message: fmt.Sprintf("there are %d rules, %d at most are allowed", len(rules), maxRules)}}
+		return nil, Errors{{Rule: maxRules, Field: "kind", Message: fmt.Sprintf("there are %d rules, and at most %d are allowed", len(rules), maxRules)}}
 	}
 	set := &Set{rules: map[schema.GroupKind]*compiledRule{}}
 	if len(rules) == 0 {
@@ -59,14 +59,14 @@ func Compile(rules []Rule) (*Set, error) {
 	}
 	env, err := newEnvironment()
 	if err != nil {
-		return nil, fmt.Errorf("set up the language of health rules: %w", err)
+		return nil, fmt.Errorf("setting up the language of health rules: %w", err)
 	}
 	var errs Errors
 	for i, r := range rules {
 		c, wrong := compileRule(env, i, r)
 		gk := schema.GroupKind{Group: r.APIGroup, Kind: r.Kind}
 		if _, twice := set.rules[gk]; twice {
-			wrong = append(wrong, &Error{Rule: i, Field: "kind", Message: fmt.Sprintf("there is a rule for %s already: join the two", kindName(gk))})
+			wrong = append(wrong, &Error{Rule: i, Field: "kind", Message: fmt.Sprintf("a rule for %s exists already: merge the two", kindName(gk))})
 		}
 		errs = append(errs, wrong...)
 		set.rules[gk] = c
@@ -98,7 +98,7 @@ func compileRule(env *cel.Env, index int, r Rule) (*compiledRule, Errors) {
 	case r.Kind == "":
 		fail("kind", "is required: name the kind that the rule is for")
 	case r.APIGroup == "" && r.Kind == "Secret":
-		fail("kind", "Secrets cannot be judged by a rule: their values must not get into messages")
+		fail("kind", "a rule cannot judge Secrets: their values must not appear in messages")
 	}
 	if strings.Contains(r.APIGroup, "/") {
 		fail("apiGroup", "%q has a version: a rule is for all versions of a group", r.APIGroup)
@@ -137,7 +137,7 @@ func compileExpression(env *cel.Env, text string, want *cel.Type) (_ cel.Program
 		}
 	}()
 	if len(text) > maxExpression {
-		return nil, Errors{{Message: fmt.Sprintf("has %d bytes, %d at most are allowed", len(text), maxExpression)}}
+		return nil, Errors{{Message: fmt.Sprintf("has %d bytes, and at most %d are allowed", len(text), maxExpression)}}
 	}
 	ast, issues := env.Compile(text)
 	if issues != nil && issues.Err() != nil {

@@ -58,18 +58,18 @@ func TestVerdicts(t *testing.T) {
 		"starting":            {full, `{phase: Starting, observedGeneration: 2}`, false, true, "InProgress", "DatabaseUnhealthy", "phase is Starting"},
 		"field missing":       {full, `{phase: Running}`, false, true, "InProgress", "DatabaseUnhealthy", `field "observedGeneration" is not reported yet`},
 		"no status":           {full, `null`, false, true, "InProgress", "DatabaseUnhealthy", `field "status" is not reported yet`},
-		"item missing":        {only(`self.status.list[1] == "a"`), `{list: [a]}`, false, true, "InProgress", "DatabaseUnhealthy", "what the landscape's rule reads is not reported yet"},
+		"item missing":        {only(`self.status.list[1] == "a"`), `{list: [a]}`, false, true, "InProgress", "DatabaseUnhealthy", "a value that the landscape's rule reads is not reported yet"},
 		"null is missing":     {only(`self.status.phase == "a"`), `{phase: null}`, false, true, "InProgress", "DatabaseUnhealthy", `field "phase" is not reported yet`},
-		"no message":          {only(`self.status.phase == "a"`), `{phase: b}`, false, false, "Failed", "DatabaseUnhealthy", "the rule of health for Database says so"},
-		"wrong types":         {only(`self.status.phase + 1 == 2`), `{phase: b}`, false, false, "Unknown", "HealthCheckError", "the rule of health for Database cannot be evaluated: healthy: no such overload"},
-		"not a bool":          {only(`self.status.phase`), `{phase: b}`, false, false, "Unknown", "HealthCheckError", "the rule of health for Database cannot be evaluated: healthy: yields string, expected bool"},
+		"no message":          {only(`self.status.phase == "a"`), `{phase: b}`, false, false, "Failed", "DatabaseUnhealthy", "the health rule for Database says so"},
+		"wrong types":         {only(`self.status.phase + 1 == 2`), `{phase: b}`, false, false, "Unknown", "HealthCheckError", "the health rule for Database cannot be evaluated: healthy: no such overload"},
+		"not a bool":          {only(`self.status.phase`), `{phase: b}`, false, false, "Unknown", "HealthCheckError", "the health rule for Database cannot be evaluated: healthy: yields string, expected bool"},
 		"numbers of any kind": {only(`self.status.share >= 1 && self.status.count < 2.5`), `{share: 1.5, count: 2}`, true, false, "Current", "", "Database is healthy"},
 		"conditions": {only(`self.status.conditions.exists(c, c.type == "Ready" && c.status == "True")`), `{conditions: [{type: Other, status: "False"}, {type: Ready, status: "True"}]}`,
 			true, false, "Current", "", "Database is healthy"},
 		"libraries": {only(`quantity(self.status.free).isGreaterThan(quantity("1Gi")) && self.status.version.matches("^v[0-9]") && isSemver(self.status.plain)`),
 			`{free: 2Gi, version: v1, plain: 1.2.3}`, true, false, "Current", "", "Database is healthy"},
 		"message cannot be had": {custom.Rule{APIGroup: "example.org", Kind: "Database", Healthy: `false`, Message: `self.status.why`}, `{}`,
-			false, false, "Failed", "DatabaseUnhealthy", `the rule of health for Database says so, and its message cannot be evaluated: field "why" is not reported yet`},
+			false, false, "Failed", "DatabaseUnhealthy", `the health rule for Database says so, but its message cannot be evaluated: field "why" is not reported yet`},
 		"message with a password": {custom.Rule{APIGroup: "example.org", Kind: "Database", Healthy: `false`, Message: `self.status.why`}, `{why: "login failed, password=hunter2"}`,
 			false, false, "Failed", "DatabaseUnhealthy", "login failed, password=[hidden]"},
 	} {
@@ -138,8 +138,8 @@ func TestErrorsOfRules(t *testing.T) {
 		"no expression":  {custom.Rule{Kind: "Foo"}, "rules[0].healthy: is required"},
 		"no kind":        {custom.Rule{Healthy: "true"}, "rules[0].kind: is required"},
 		"with a version": {custom.Rule{APIGroup: "x.io/v1", Kind: "Foo", Healthy: "true"}, "rules[0].apiGroup: \"x.io/v1\" has a version"},
-		"Secret":         {custom.Rule{Kind: "Secret", Healthy: "true"}, "rules[0].kind: Secrets cannot be judged"},
-		"too long":       {rule(strings.Repeat("true && ", 1000) + "true"), "4096 at most"},
+		"Secret":         {custom.Rule{Kind: "Secret", Healthy: "true"}, "rules[0].kind: a rule cannot judge Secrets"},
+		"too long":       {rule(strings.Repeat("true && ", 1000) + "true"), "at most 4096"},
 		"too deep":       {rule(strings.Repeat("(", 1500) + "true" + strings.Repeat(")", 1500)), "rules[0].healthy"},
 		"bad regex":      {rule(`self.a.matches("(")`), "rules[0].healthy:1:16: invalid matches argument"},
 	} {
@@ -163,7 +163,7 @@ func TestErrorsOfRules(t *testing.T) {
 	})
 	t.Run("too many", func(t *testing.T) {
 		_, err := custom.Compile(make([]custom.Rule, 257))
-		assert.ErrorContains(t, err, "256 at most")
+		assert.ErrorContains(t, err, "at most 256")
 	})
 }
 

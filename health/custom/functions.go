@@ -21,7 +21,7 @@ type Vocabulary struct {
 func ExpressionVocabulary() (Vocabulary, error) {
 	env, err := newEnvironment()
 	if err != nil {
-		return Vocabulary{}, fmt.Errorf("set up the language of health rules: %w", err)
+		return Vocabulary{}, fmt.Errorf("setting up the language of health rules: %w", err)
 	}
 	var v Vocabulary
 	for name, function := range env.Functions() {

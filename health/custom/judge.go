@@ -67,7 +67,7 @@ func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 		// A failing message does not suppress the verdict.
 		var err error
 		if out.Message, err = evaluate[string](rule.message, input); err != nil {
-			out.Message = fmt.Sprintf("the rule of health for %s says so, and its message cannot be evaluated: %v", obj.GetKind(), err)
+			out.Message = fmt.Sprintf("the health rule for %s says so, but its message cannot be evaluated: %v", obj.GetKind(), err)
 		}
 	}
 	return out, true
@@ -82,7 +82,7 @@ func failedRuling(obj *unstructured.Unstructured, expression string, err error) 
 	no := false
 	return health.Ruling{
 		Healthy: &no, Reason: health.ReasonHealthCheckError,
-		Message: fmt.Sprintf("the rule of health for %s cannot be evaluated: %s: %v", obj.GetKind(), expression, err),
+		Message: fmt.Sprintf("the health rule for %s cannot be evaluated: %s: %v", obj.GetKind(), expression, err),
 	}
 }
 
@@ -91,7 +91,7 @@ type missingError struct{ field string }
 
 func (e *missingError) Error() string {
 	if e.field == "" {
-		return "what the landscape's rule reads is not reported yet"
+		return "a value that the landscape's rule reads is not reported yet"
 	}
 	return fmt.Sprintf("field %q is not reported yet", e.field)
 }
@@ -136,7 +136,7 @@ func collectNames(value any, names *[]string) {
 func evaluate[T any](program cel.Program, input map[string]any) (result T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the evaluation broke off: %v", r)
+			err = fmt.Errorf("the evaluation panicked: %v", r)
 		}
 	}()
 	value, _, err := program.Eval(input)

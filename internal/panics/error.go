@@ -21,7 +21,7 @@ func (e *Error) Error() string {
 	if cause := e.Unwrap(); cause != nil {
 		return cause.Error()
 	}
-	return fmt.Sprintf("a fault of Pergola (%v): please report it with the stack that is logged", e.Value)
+	return fmt.Sprintf("a fault of Pergola (%v): please report it with the logged stack", e.Value)
 }
 
 // Unwrap returns the error that code which cannot return errors panicked with.

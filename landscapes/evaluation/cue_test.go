@@ -37,7 +37,7 @@ func ns(name string) string {
 // TestObjectDetection: objects may be at any depth. A field without an object is reported once,
 // at the outermost level.
 func TestObjectDetection(t *testing.T) {
-	const nothing = "this is no declaration: it has no apiVersion and kind, and nothing in it has"
+	const nothing = "this is not a declaration: neither it nor its fields have an apiVersion and a kind"
 	const helpers = "; names of helpers begin with _ or #"
 	tests := map[string]struct {
 		text    string
@@ -50,9 +50,9 @@ func TestObjectDetection(t *testing.T) {
 		"a list":               {"[" + ns("a") + "]", []string{"Namespace a"}, nil},
 		"helpers":              {"_x: 5\n#Y: {z: 6}\nlet w = 7\n_v: w\no?: 8\nx: " + ns("a"), []string{"Namespace a"}, nil},
 		"nothing made":         {"x: [for i in [] {i}]\ny: {for i in [] {\"\\(i)\": i}}", nil, nil},
-		"misspelt kind":        {"\nx: {apiVersion: \"v1\", knd: \"Namespace\", metadata: name: \"a\"}", nil, []string{"a.cue:2:1 this is no declaration: it has an apiVersion but no kind: did you mean kind instead of knd?"}},
-		"misspelt in a loop":   {"x: [for n in [\"a\", \"b\"] {apiVersion: \"v1\", Kind: \"ConfigMap\", metadata: name: n}]", nil, []string{"a.cue:1:25 this is no declaration: it has an apiVersion but no kind: did you mean kind instead of Kind?"}},
-		"misspelt apiVersion":  {"x: {apiversion: \"v1\", kind: \"Namespace\"}", nil, []string{"a.cue:1:1 this is no declaration: it has a kind but no apiVersion: did you mean apiVersion instead of apiversion?"}},
+		"misspelt kind":        {"\nx: {apiVersion: \"v1\", knd: \"Namespace\", metadata: name: \"a\"}", nil, []string{"a.cue:2:1 this is not a declaration: it has an apiVersion but no kind: did you mean kind instead of knd?"}},
+		"misspelt in a loop":   {"x: [for n in [\"a\", \"b\"] {apiVersion: \"v1\", Kind: \"ConfigMap\", metadata: name: n}]", nil, []string{"a.cue:1:25 this is not a declaration: it has an apiVersion but no kind: did you mean kind instead of Kind?"}},
+		"misspelt apiVersion":  {"x: {apiversion: \"v1\", kind: \"Namespace\"}", nil, []string{"a.cue:1:1 this is not a declaration: it has a kind but no apiVersion: did you mean apiVersion instead of apiversion?"}},
 		"both misspelt":        {"x: {apiversion: \"v1\", knd: \"Namespace\"}", nil, []string{"a.cue:1:1 " + nothing + ": did you mean apiVersion instead of apiversion?" + helpers}},
 		"one of several":       {"x: {\n\ta: " + ns("a") + "\n\tb: {knd: \"Namespace\", spec: c: d: 5}\n}", []string{"Namespace a"}, []string{"a.cue:3:2 " + nothing + ": did you mean kind instead of knd?" + helpers}},
 		"a helper with a name": {"region: \"eu\"\nx: " + ns("a"), []string{"Namespace a"}, []string{"a.cue:1:1 " + nothing + helpers}},
@@ -74,12 +74,12 @@ func TestErrorMessages(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"large number":      {fmt.Sprintf(object, "9223372036854775808"), "a.cue:2:63 the value is not a number that fits 64 bits"},
 		"very large number": {fmt.Sprintf(object, "1.0e400"), "a.cue:2:63 the value is not a number that fits 64 bits"},
-		"bytes":             {fmt.Sprintf(object, `'\xff'`), "a.cue:2:63 the value holds bytes that are no text; write them as base64"},
+		"bytes":             {fmt.Sprintf(object, `'\xff'`), "a.cue:2:63 the value holds bytes that are not text; write them as base64"},
 		"structural cycle":  {"\n#T: {next: #T}\nx: #T\n", "it contains itself without end"},
 		"reserved name":     {"\n__x: 1\n", "a.cue:2:1 identifiers starting with '__' are reserved"},
 		"an error":          {"\n\nx: _|_\n", "explicit error"},
-		"list of nothing":   {"\nimport \"list\"\n_s: a: {}\nx: {for n, s in _s {(n): {let r = list.Range(s.b, s.b+2, 1), c: \"\\(r[0])\"}}}\n", "it takes an item of a list that has fewer; a field that the list is made of may be missing"},
-		"another type":      {"\nimport \"strings\"\nx: strings.ToUpper(1)\n", "an argument of a function is of another type than the function takes"},
+		"list of nothing":   {"\nimport \"list\"\n_s: a: {}\nx: {for n, s in _s {(n): {let r = list.Range(s.b, s.b+2, 1), c: \"\\(r[0])\"}}}\n", "the list does not have this item; a field that the list is built from may be missing"},
+		"another type":      {"\nimport \"strings\"\nx: strings.ToUpper(1)\n", "an argument of a function has the wrong type"},
 		"cycle in a field":  {"\n\nx: y: x\n", "a.cue:3:"},
 	}
 	for name, test := range tests {
@@ -123,7 +123,7 @@ func TestUndefinedFields(t *testing.T) {
 	const head = "import \"strings\"\n_seeds: {a: {region: \"x\", zone: \"1\"}, b: {"
 	const tail = "}}\nx: {for n, seed in _seeds {(n): {apiVersion: \"v1\", kind: \"Secret\", metadata: {name: n, labels: {r: strings.ToLower(seed.region), z: seed.zone}}}}}\n"
 	for name, test := range map[string]struct{ fields, want string }{
-		"misspelt":       {`regoin: "x", zone: "1"`, `the value that it is taken from has no field "region"; the field "regoin" in line 2 of a.cue may be meant to be it`},
+		"misspelt":       {`regoin: "x", zone: "1"`, `the value that it is taken from has no field "region"; did you mean the field "regoin" in line 2 of a.cue?`},
 		"left out":       {`zone: "1"`, `the value that it is taken from has no field "region"`},
 		"in other cases": {`Region: "x", zone: "1"`, `the field "Region" in line 2 of a.cue`},
 		"another one":    {`region: "x"`, `the value that it is taken from has no field "zone"`},

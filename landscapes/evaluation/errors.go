@@ -126,7 +126,7 @@ func (r *objectReader) undefinedFieldText(e errors.Error) string {
 	delete(labels, name)
 	message := fmt.Sprintf("the value that it is taken from has no field %q", name)
 	if better := suggest.Closest(name, slices.Sorted(maps.Keys(labels))); better != "" {
-		message += fmt.Sprintf("; the field %q in line %d of %s may be meant to be it", better, labels[better].Line(), path.Base(labels[better].Filename()))
+		message += fmt.Sprintf("; did you mean the field %q in line %d of %s?", better, labels[better].Line(), path.Base(labels[better].Filename()))
 	}
 	return message
 }
@@ -173,7 +173,7 @@ func errorText(e errors.Error, names bool) string {
 	text := fmt.Sprintf(format, args...)
 	for _, known := range []struct{ mark, sentence string }{
 		{"conflicting values", "two places give it different values, or one gives a type that the other does not allow"},
-		{"mismatched types", "it is of another type than is asked for"},
+		{"mismatched types", "it does not have the expected type"},
 		{"out of bound", "the value is outside of what a constraint allows"},
 		{"invalid value", "the value is outside of what a constraint allows"},
 		{"incomplete value", "it has no concrete value"},
@@ -183,7 +183,7 @@ func errorText(e errors.Error, names bool) string {
 		{"empty disjunction", "none of the alternatives fits"},
 		{"division by zero", "it divides by zero"},
 		{"maximum nesting depth", "it is nested too deep"},
-		{"cannot use", "an argument of a function is of another type than the function takes"},
+		{"cannot use", "an argument of a function has the wrong type"},
 	} {
 		if strings.Contains(text, known.mark) {
 			return known.sentence
@@ -210,9 +210,9 @@ func errorText(e errors.Error, names bool) string {
 		}
 		return "CUE has no package " + strings.TrimSuffix(name, " undefined") + hint
 	case strings.Contains(e.Error(), "index out of range"):
-		return "it takes an item of a list that has fewer; a field that the list is made of may be missing or have no concrete value"
+		return "the list does not have this item; a field that the list is built from may be missing or have no concrete value"
 	case text == "invalid interpolation":
-		return "the text is made with a value that is missing, or of which no text can be made"
+		return "the text contains a value that is missing or cannot become text"
 	}
 	return "CUE cannot evaluate this"
 }

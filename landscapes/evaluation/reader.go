@@ -81,10 +81,10 @@ func (r *objectReader) collect(value cue.Value, parent position, depth int) bool
 			r.addObject(value, at)
 			return true
 		case hasVersion:
-			r.reportAt(at, schemas.TypeRequired, "this is no declaration: it has an apiVersion but no kind%s", misspeltFieldHint(value))
+			r.reportAt(at, schemas.TypeRequired, "this is not a declaration: it has an apiVersion but no kind%s", misspeltFieldHint(value))
 			return true
 		case hasKind:
-			r.reportAt(at, schemas.TypeRequired, "this is no declaration: it has a kind but no apiVersion%s", misspeltFieldHint(value))
+			r.reportAt(at, schemas.TypeRequired, "this is not a declaration: it has a kind but no apiVersion%s", misspeltFieldHint(value))
 			return true
 		}
 	}
@@ -108,7 +108,7 @@ func (r *objectReader) collect(value cue.Value, parent position, depth int) bool
 		return false
 	}
 	for _, c := range barren {
-		r.reportAt(c.at, schemas.TypeRequired, "this is no declaration: it has no apiVersion and kind, and nothing in it has%s; names of helpers begin with _ or #", misspeltFieldHint(c.value))
+		r.reportAt(c.at, schemas.TypeRequired, "this is not a declaration: neither it nor its fields have an apiVersion and a kind%s; names of helpers begin with _ or #", misspeltFieldHint(c.value))
 	}
 	return true
 }
@@ -255,7 +255,7 @@ func (r *objectReader) scalar(value cue.Value, at position) (Kind, string) {
 		if utf8.Valid(data) {
 			return String, string(data)
 		}
-		r.reportAt(at, schemas.TypeInvalid, "the value holds bytes that are no text; write them as base64")
+		r.reportAt(at, schemas.TypeInvalid, "the value holds bytes that are not text; write them as base64")
 	case cue.NullKind:
 	default:
 		r.reportAt(at, schemas.TypeInvalid, "the value has no concrete form")

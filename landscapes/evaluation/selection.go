@@ -85,7 +85,7 @@ func attributeName(attribute *ast.Attribute) string {
 var attributeErrors = map[string]string{
 	"extern": "@extern is not allowed: declarations do not read other files",
 	"embed":  "@embed is not allowed: declarations do not read other files; write the content here",
-	"if":     "@if is not allowed: Pergola sets no tags, so the file would never or always count; remove the attribute, or leave the file out with @ignore()",
+	"if":     "@if is not allowed: Pergola sets no tags, so the file would never or always count; remove the attribute, or use @ignore()",
 	"tag":    "@tag is not allowed: Pergola sets no tags, so the field would always keep the value that is written here; remove the attribute",
 	"ignore": "@ignore() has no effect here, and the file counts: put it before the package clause, as the first line of the file",
 }

@@ -29,7 +29,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s %q: %s", e.Field, e.Valu
 func Parse(w landscapev1alpha1.SyncWindow) (cron.Schedule, *time.Location, error) {
 	schedule, err := cron.ParseStandard(w.Schedule)
 	if _, fields := schedule.(*cron.SpecSchedule); err == nil && (!fields || strings.Contains(w.Schedule, "TZ=")) {
-		err = errors.New("it has no times of day (@every), or a zone, which belongs into timeZone")
+		err = errors.New("it has no times of day (@every), or a zone, which belongs in timeZone")
 	}
 	if err != nil {
 		return nil, nil, &Error{"schedule", w.Schedule, err.Error() + "; write minute, hour, day of the month, month and day of the week, such as \"0 8 * * 1-5\""}

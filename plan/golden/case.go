@@ -129,7 +129,7 @@ func componentsOf(catalogue fs.FS, only []string) ([]string, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, errors.New("the catalogue has no components: give the folder that has garden, seed and shoot in it")
+		return nil, errors.New("the catalogue has no components: give the folder that contains garden, seed and shoot")
 	}
 	if len(only) == 0 {
 		return all, nil

@@ -117,7 +117,7 @@ func TestOrderAloneIsADifference(t *testing.T) {
 	found := Compare("a.yaml", []byte("a: 1\nb: 2\n"), []byte("b: 2\na: 1\n"))
 	require.Len(t, found, 1)
 	assert.Empty(t, found[0].Fields)
-	assert.Contains(t, found[0].String(), "only the order or the form is another one")
+	assert.Contains(t, found[0].String(), "only the order or the form differs")
 	one, two := "apiVersion: v1\nkind: A\nmetadata: {name: a}\n", "apiVersion: v1\nkind: A\nmetadata: {name: b}\n"
 	found = Compare("a.yaml", []byte(one+"---\n"+two), []byte(two+"---\n"+one))
 	require.Len(t, found, 1)

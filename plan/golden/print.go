@@ -31,7 +31,7 @@ func Print(w io.Writer, r *Report) error {
 		}
 	}
 	if len(r.Stale) > 0 {
-		b.WriteString("\nRecorded, and rendered by no case any more:\n")
+		b.WriteString("\nRecorded, but no longer rendered by any case:\n")
 		for _, file := range r.Stale {
 			b.WriteString("  - " + file + "\n")
 		}
@@ -84,7 +84,7 @@ func (d Difference) String() string {
 		text += "  " + FieldLine(f) + "\n"
 	}
 	if len(d.Fields) == 0 {
-		text += "  only the order or the form is another one\n"
+		text += "  only the order or the form differs\n"
 	}
 	text += fmt.Sprintf("  %s:%d\n", d.File, d.Line)
 	if d.Diff != "" {

@@ -124,7 +124,7 @@ func checkContainer(at fieldpath.Path, container map[string]any) []structure.Fin
 	var out []structure.Finding
 	if image, ok := container["image"].(string); ok {
 		if _, err := reference.ParseAnyReference(image); err != nil {
-			out = append(out, structure.Finding{Path: at.Append("image"), Type: "Invalid", Message: fmt.Sprintf("%q is no image, such as registry.example.org/name:tag or name@sha256:…: %v", image, err)})
+			out = append(out, structure.Finding{Path: at.Append("image"), Type: "Invalid", Message: fmt.Sprintf("%q is not an image such as registry.example.org/name:tag or name@sha256:…: %v", image, err)})
 		}
 	}
 	out = append(out, checkFeatureGates(at, container)...)
@@ -151,7 +151,7 @@ func checkContainer(at fieldpath.Path, container map[string]any) []structure.Fin
 			} else if len(ports) > 0 {
 				hint = "; it has " + strings.Join(ports, ", ")
 			}
-			out = append(out, structure.Finding{Path: slices.Concat(at, place), Type: "NotFound", Message: fmt.Sprintf("the container has no port of the name %q%s", name, hint)})
+			out = append(out, structure.Finding{Path: slices.Concat(at, place), Type: "NotFound", Message: fmt.Sprintf("the container has no port named %q%s", name, hint)})
 		}
 	}
 	return out
@@ -171,7 +171,7 @@ func similarFlags(at fieldpath.Path, container map[string]any) []structure.Findi
 				continue
 			}
 			if meant := suggest.ClosestWithin(name, seen, 1); meant != "" && meant != name {
-				out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{field, i}), Type: "Invalid", Message: fmt.Sprintf("%s is one letter away from %s, which the container has, too; write the latter once", name, meant)})
+				out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{field, i}), Type: "Invalid", Message: fmt.Sprintf("%s differs by one letter from %s, which the container also has; write only the latter", name, meant)})
 			}
 			seen = append(seen, name)
 		}
@@ -202,7 +202,7 @@ func checkFeatureGates(at fieldpath.Path, container map[string]any) []structure.
 				name, value, _ := strings.Cut(strings.TrimSpace(gate), "=")
 				wrong := schemas.FeatureGateProblem(name)
 				if _, err := strconv.ParseBool(value); err != nil && wrong == "" {
-					wrong = fmt.Sprintf("the feature gate %s is true or false, as in %s=true", name, name)
+					wrong = fmt.Sprintf("the feature gate %s must be true or false, as in %s=true", name, name)
 				}
 				if wrong != "" && gate != "" {
 					out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{field, i}), Type: "Invalid", Message: wrong + "; the program would not start"})
@@ -236,11 +236,11 @@ func checkExpressions(object map[string]any) []structure.Finding {
 			if text, ok := rule["expr"].(string); ok {
 				switch parsed, err := promQL.ParseExpr(text); {
 				case err != nil:
-					out = append(out, structure.Finding{Path: at.Append("expr"), Type: "Invalid", Message: fmt.Sprintf("is no expression of Prometheus: %v", err)})
+					out = append(out, structure.Finding{Path: at.Append("expr"), Type: "Invalid", Message: fmt.Sprintf("is not a Prometheus expression: %v", err)})
 				case quantileFaults(parsed) != "":
 					out = append(out, structure.Finding{Path: at.Append("expr"), Type: "Invalid", Message: quantileFaults(parsed)})
 				case rule["alert"] != nil && isAlwaysFiring(parsed):
-					out = append(out, structure.Finding{Path: at.Append("expr"), Type: "Invalid", Message: "fires always: with bool a comparison is 0 or 1, and an alert fires for any value; leave bool out"})
+					out = append(out, structure.Finding{Path: at.Append("expr"), Type: "Invalid", Message: "always fires: with bool a comparison is 0 or 1, and an alert fires for any value; remove bool"})
 				case rule["alert"] != nil:
 					out = append(out, checkAggregatedLabels(at, rule, parsed)...)
 				}
@@ -279,7 +279,7 @@ func checkPodSecurity(object map[string]any) []structure.Finding {
 			}
 			out = append(out, structure.Finding{
 				Path: fieldpath.Path{"metadata", "labels", fieldpath.Key(label)}, Type: "NotSupported",
-				Message: fmt.Sprintf("%q is no level of pod security, which are %s%s", level, strings.Join(levels, ", "), hint),
+				Message: fmt.Sprintf("%q is not a pod security level; the levels are %s%s", level, strings.Join(levels, ", "), hint),
 			})
 		}
 	}
@@ -300,7 +300,7 @@ func checkResourceManagerAnnotations(object map[string]any) []structure.Finding 
 		switch name {
 		case resourcesv1alpha1.Mode:
 			if text != resourcesv1alpha1.ModeIgnore {
-				wrong = fmt.Sprintf("%q is no mode; the only one is %q", text, resourcesv1alpha1.ModeIgnore)
+				wrong = fmt.Sprintf("%q is not a mode; the only mode is %q", text, resourcesv1alpha1.ModeIgnore)
 			}
 		case resourcesv1alpha1.DeletionPropagationOnInvalidUpdate:
 			if modes := []string{"Foreground", "Background", "Orphan"}; !slices.Contains(modes, text) {
@@ -308,7 +308,7 @@ func checkResourceManagerAnnotations(object map[string]any) []structure.Finding 
 			}
 		case resourcesv1alpha1.FinalizeDeletionAfter:
 			if _, err := time.ParseDuration(text); err != nil {
-				wrong = fmt.Sprintf("%q is no duration, such as 5m", text)
+				wrong = fmt.Sprintf("%q is not a duration such as 5m", text)
 			}
 		default:
 			if _, err := strconv.ParseBool(text); err != nil && slices.Contains(booleanAnnotations, name) {

@@ -13,16 +13,16 @@ func TestContainers(t *testing.T) {
 	for name, tt := range map[string]struct{ container, want string }{
 		"images":             {"{name: c, image: 'registry.example.org:5000/a/b:v1@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef'}", ""},
 		"a bare name":        {"{name: c, image: a}", ""},
-		"a space in the tag": {"{name: c, image: 'a:v 1'}", `spec.template.spec.containers[0].image: "a:v 1" is no image`},
-		"upper case":         {"{name: c, image: registry.example.org/App}", `image: "registry.example.org/App" is no image`},
-		"no digest":          {"{name: c, image: 'a@sha256:abc'}", `image: "a@sha256:abc" is no image`},
-		"a URL":              {"{name: c, image: 'https://registry.example.org/a'}", "is no image"},
+		"a space in the tag": {"{name: c, image: 'a:v 1'}", `spec.template.spec.containers[0].image: "a:v 1" is not an image`},
+		"upper case":         {"{name: c, image: registry.example.org/App}", `image: "registry.example.org/App" is not an image`},
+		"no digest":          {"{name: c, image: 'a@sha256:abc'}", `image: "a@sha256:abc" is not an image`},
+		"a URL":              {"{name: c, image: 'https://registry.example.org/a'}", "is not an image"},
 		"flags":              {"{name: c, image: i, args: [--kube-api-qps=1, --kube-api-burst=2, --listen-ipv4=a, --listen-ipv6=b, --kube-api-qps=3]}", ""},
-		"a flag misspelt":    {"{name: c, image: i, args: [--recommendation-margin=1, --recomendation-margin=2]}", `spec.template.spec.containers[0].args[1]: --recomendation-margin is one letter away from --recommendation-margin, which the container has, too`},
+		"a flag misspelt":    {"{name: c, image: i, args: [--recommendation-margin=1, --recomendation-margin=2]}", `spec.template.spec.containers[0].args[1]: --recomendation-margin differs by one letter from --recommendation-margin, which the container also has`},
 		"port of a probe":    {"{name: c, image: i, ports: [{name: metrics, containerPort: 1}], livenessProbe: {httpGet: {port: metrics}}, readinessProbe: {tcpSocket: {port: 1}}}", ""},
-		"no such port":       {"{name: c, image: i, ports: [{name: metrics, containerPort: 1}], livenessProbe: {httpGet: {port: metric}}}", `spec.template.spec.containers[0].livenessProbe.httpGet.port: the container has no port of the name "metric"; did you mean "metrics"?`},
-		"no port at all":     {"{name: c, image: i, startupProbe: {tcpSocket: {port: web}}}", `startupProbe.tcpSocket.port: the container has no port of the name "web"`},
-		"port of a hook":     {"{name: c, image: i, ports: [{name: a, containerPort: 1}, {name: b, containerPort: 2}], lifecycle: {preStop: {httpGet: {port: web}}}}", `lifecycle.preStop.httpGet.port: the container has no port of the name "web"; it has a, b`},
+		"no such port":       {"{name: c, image: i, ports: [{name: metrics, containerPort: 1}], livenessProbe: {httpGet: {port: metric}}}", `spec.template.spec.containers[0].livenessProbe.httpGet.port: the container has no port named "metric"; did you mean "metrics"?`},
+		"no port at all":     {"{name: c, image: i, startupProbe: {tcpSocket: {port: web}}}", `startupProbe.tcpSocket.port: the container has no port named "web"`},
+		"port of a hook":     {"{name: c, image: i, ports: [{name: a, containerPort: 1}, {name: b, containerPort: 2}], lifecycle: {preStop: {httpGet: {port: web}}}}", `lifecycle.preStop.httpGet.port: the container has no port named "web"; it has a, b`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := deploymentWith(tt.container)
@@ -44,12 +44,12 @@ func TestExpressions(t *testing.T) {
 		"recording":       {"{record: a:b, expr: 'sum(rate(a[5m])) by (b)'}", ""},
 		"number":          {"{record: a:b, expr: 1}", ""},
 		"template":        {"{alert: A, expr: up == 0, annotations: {summary: '{{ $labels.job }} {{ humanize $value }} {{ with query \"up\" }}{{ . | first | value }}{{ end }}'}}", ""},
-		"open template":   {"{alert: A, expr: up == 0, annotations: {summary: '{{ $labels.job } down'}}", "spec.groups[0].rules[0].annotations[summary]: is no template of Prometheus, which takes no rule of the file then: "},
+		"open template":   {"{alert: A, expr: up == 0, annotations: {summary: '{{ $labels.job } down'}}", "spec.groups[0].rules[0].annotations[summary]: is not a Prometheus template, so Prometheus rejects all rules of the file: "},
 		"no such value":   {"{alert: A, expr: up == 0, labels: {a: '{{ $label.job }}'}}", "undefined variable"},
-		"bracket":         {"{alert: A, expr: 'sum(rate(a[5m])'}", "spec.groups[0].rules[0].expr: is no expression of Prometheus: "},
+		"bracket":         {"{alert: A, expr: 'sum(rate(a[5m])'}", "spec.groups[0].rules[0].expr: is not a Prometheus expression: "},
 		"no function":     {"{alert: A, expr: summ(a)}", "unknown function"},
-		"duration":        {"{alert: A, expr: 'rate(a[5 minutes])'}", "rules[0].expr: is no expression"},
-		"nothing":         {"{alert: A, expr: ''}", "rules[0].expr: is no expression"},
+		"duration":        {"{alert: A, expr: 'rate(a[5 minutes])'}", "rules[0].expr: is not a Prometheus expression"},
+		"nothing":         {"{alert: A, expr: ''}", "rules[0].expr: is not a Prometheus expression"},
 		"both":            {"{alert: A, record: a, expr: up}", "spec.groups[0].rules[0]: must have one of alert and record"},
 		"neither of them": {"{expr: up}", "must have one of alert and record"},
 	} {
@@ -67,9 +67,9 @@ func TestExpressions(t *testing.T) {
 func TestPodSecurity(t *testing.T) {
 	for level, want := range map[string]string{
 		"privileged": "", "baseline": "", "restricted": "",
-		"priviledged": `metadata.labels[pod-security.kubernetes.io/enforce]: "priviledged" is no level of pod security, which are privileged, baseline, restricted; did you mean "privileged"?`,
+		"priviledged": `metadata.labels[pod-security.kubernetes.io/enforce]: "priviledged" is not a pod security level; the levels are privileged, baseline, restricted; did you mean "privileged"?`,
 		"Baseline":    `did you mean "baseline"?`,
-		"none":        `"none" is no level of pod security`,
+		"none":        `"none" is not a pod security level`,
 	} {
 		t.Run(level, func(t *testing.T) {
 			object := "{apiVersion: v1, kind: Namespace, metadata: {name: a, labels: {pod-security.kubernetes.io/enforce: " + level + "}}}"
@@ -97,11 +97,11 @@ func openKind(group, version, kind string) *Kind {
 func TestAcceptedFaultsOfCustomKinds(t *testing.T) {
 	for name, tt := range map[string]struct{ group, kind, object, want string }{
 		"mode":                      {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/mode: Ignore}}", ""},
-		"no mode":                   {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/mode: Ignor}}", `metadata.annotations[resources.gardener.cloud/mode]: "Ignor" is no mode; the only one is "Ignore"`},
+		"no mode":                   {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/mode: Ignor}}", `metadata.annotations[resources.gardener.cloud/mode]: "Ignor" is not a mode; the only mode is "Ignore"`},
 		"neither true nor false":    {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/keep-object: ture}}", `"ture" is neither true nor false`},
 		"another annotation":        {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/origin: ture}}", ""},
 		"propagation":               {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/deletion-propagation-on-invalid-update: orphan}}", `"orphan" is none of Foreground, Background, Orphan`},
-		"duration":                  {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/finalize-deletion-after: '5'}}", `is no duration, such as 5m`},
+		"duration":                  {"example.org", "A", "metadata: {name: a, namespace: b, annotations: {resources.gardener.cloud/finalize-deletion-after: '5'}}", `is not a duration such as 5m`},
 		"replicas":                  {"example.org", "A", "metadata: {name: a, namespace: b}, spec: {replicas: -1}", "spec.replicas: -1 is below 0"},
 		"schedules":                 {"druid.gardener.cloud", "Etcd", "metadata: {name: a, namespace: b}, spec: {replicas: 1, etcd: {defragmentationSchedule: '0 1 * * *'}, backup: {fullSnapshotSchedule: '@daily'}}", ""},
 		"no such hour":              {"druid.gardener.cloud", "Etcd", "metadata: {name: a, namespace: b}, spec: {backup: {fullSnapshotSchedule: '0 25 * * *'}}", `spec.backup.fullSnapshotSchedule: the schedule "0 25 * * *"`},
@@ -130,7 +130,7 @@ func TestFeatureGatesOfPrograms(t *testing.T) {
 		"unknown":            {"name: kube-apiserver, args: [a, '--feature-gates=NoSuchGate=true']", `spec.containers[0].args[1]: Kubernetes has no feature gate "NoSuchGate"; the program would not start`},
 		"misspelt":           {"name: kube-scheduler, command: [a, '--feature-gates=InPlacePodVerticalScalling=true']", `did you mean "InPlacePodVerticalScaling"?; the program would not start`},
 		"the second one":     {"name: kube-controller-manager, args: ['--feature-gates=InPlacePodVerticalScaling=true,Nope=true']", `no feature gate "Nope"`},
-		"no value":           {"name: kube-proxy, args: ['--feature-gates=InPlacePodVerticalScaling']", "the feature gate InPlacePodVerticalScaling is true or false, as in InPlacePodVerticalScaling=true"},
+		"no value":           {"name: kube-proxy, args: ['--feature-gates=InPlacePodVerticalScaling']", "the feature gate InPlacePodVerticalScaling must be true or false, as in InPlacePodVerticalScaling=true"},
 		"of another program": {"name: manager, args: ['--feature-gates=NoSuchGate=true']", ""},
 		"none":               {"name: kube-apiserver, args: ['--feature-gates=']", ""},
 	} {

@@ -41,7 +41,7 @@ func checkConfigMapFiles(object map[string]any) []structure.Finding {
 		}
 		if err != nil {
 			// The messages name lines and expected tokens, and for JSON single characters.
-			out = append(out, structure.Finding{Path: fieldpath.Path{"data", fieldpath.Key(name)}, Type: "Invalid", Message: fmt.Sprintf("is no %s: %s", language, strings.TrimPrefix(err.Error(), "yaml: "))})
+			out = append(out, structure.Finding{Path: fieldpath.Path{"data", fieldpath.Key(name)}, Type: "Invalid", Message: fmt.Sprintf("is not %s: %s", language, strings.TrimPrefix(err.Error(), "yaml: "))})
 		}
 	}
 	return out

@@ -25,11 +25,11 @@ func checkDNSValues(object map[string]any) []structure.Finding {
 		wrong := ""
 		switch {
 		case of == "A" && (err != nil || !address.Is4()):
-			wrong = "is no IPv4 address, and the type is A"
+			wrong = "is not an IPv4 address, but the type is A"
 		case of == "AAAA" && (err != nil || !address.Is6()):
-			wrong = "is no IPv6 address, and the type is AAAA"
+			wrong = "is not an IPv6 address, but the type is AAAA"
 		case of == "CNAME" && err == nil:
-			wrong = "is an address, and the type is CNAME; write A or AAAA"
+			wrong = "is an address, but the type is CNAME; write A or AAAA"
 		}
 		if wrong != "" {
 			out = append(out, structure.Finding{Path: fieldpath.Path{"spec", "values", i}, Type: "Invalid", Message: fmt.Sprintf("%q %s", text, wrong)})
@@ -59,7 +59,7 @@ func checkOSConfig(object map[string]any) []structure.Finding {
 		at := fieldpath.Path{"spec", "units", i, "name"}
 		name, _ := valueAt(unit, fieldpath.Path{"name"}).(string)
 		if name != "" && !slices.Contains(unitTypes, path.Ext(name)) && !strings.Contains(name, SymbolicMark) {
-			out = append(out, structure.Finding{Path: at, Type: "Invalid", Message: fmt.Sprintf("%q is no unit of systemd: it ends in no type, such as .service", name)})
+			out = append(out, structure.Finding{Path: at, Type: "Invalid", Message: fmt.Sprintf("%q is not a systemd unit: it does not end in a type such as .service", name)})
 		}
 	}
 	return out

@@ -16,13 +16,13 @@ func TestGardener(t *testing.T) {
 		"a name":               {record("recordType: CNAME, values: [lb.example.org]"), ""},
 		"a text":               {record("recordType: TXT, values: [1.2.3.4]"), ""},
 		"an unknown address":   {record("recordType: A, values: [a" + SymbolicMark + "]"), ""},
-		"an address of a name": {record("recordType: CNAME, values: [1.2.3.4]"), `spec.values[0]: "1.2.3.4" is an address, and the type is CNAME; write A or AAAA`},
-		"a name of an address": {record("recordType: A, values: [1.2.3.4, lb.example.org]"), `spec.values[1]: "lb.example.org" is no IPv4 address, and the type is A`},
-		"four for six":         {record("recordType: AAAA, values: [1.2.3.4]"), "is no IPv6 address"},
+		"an address of a name": {record("recordType: CNAME, values: [1.2.3.4]"), `spec.values[0]: "1.2.3.4" is an address, but the type is CNAME; write A or AAAA`},
+		"a name of an address": {record("recordType: A, values: [1.2.3.4, lb.example.org]"), `spec.values[1]: "lb.example.org" is not an IPv4 address, but the type is A`},
+		"four for six":         {record("recordType: AAAA, values: [1.2.3.4]"), "is not an IPv6 address"},
 
 		"files and units":        {config("files: [{path: /a, permissions: 420}, {path: /b, permissions: 0755}, {path: /c}], units: [{name: a.service}, {name: a@.timer}]"), ""},
 		"permissions in decimal": {config("files: [{path: /a, permissions: 644}]"), "spec.files[0].permissions: 644 is 01204 in octal digits; write 0644"},
-		"a unit without a type":  {config("units: [{name: kubelet}]"), `spec.units[0].name: "kubelet" is no unit of systemd: it ends in no type, such as .service`},
-		"a unit of no type":      {config("units: [{name: a.conf}]"), `"a.conf" is no unit of systemd`},
+		"a unit without a type":  {config("units: [{name: kubelet}]"), `spec.units[0].name: "kubelet" is not a systemd unit: it does not end in a type such as .service`},
+		"a unit of no type":      {config("units: [{name: a.conf}]"), `"a.conf" is not a systemd unit`},
 	})
 }

@@ -50,7 +50,7 @@ func checkGardenerLabels(at fieldpath.Path, value any) []structure.Finding {
 			case strings.HasPrefix(name, networkLabel) && text != "allowed":
 				wrong = fmt.Sprintf("%q allows nothing; the value is allowed", text)
 			case len(known) > 0 && !slices.Contains(known, text):
-				wrong = fmt.Sprintf("%q is not read; the value is %s", text, strings.Join(known, " or "))
+				wrong = fmt.Sprintf("%q has no effect; the value is %s", text, strings.Join(known, " or "))
 			case len(known) == 0:
 				if meant := suggest.ClosestWithin(name, slices.Collect(maps.Keys(labelValues)), 2); meant != "" {
 					wrong = fmt.Sprintf("nobody reads this label; did you mean %q?", meant)
@@ -106,7 +106,7 @@ func checkPolicyTypes(object map[string]any) []structure.Finding {
 		rules, _ := valueAt(object, fieldpath.Path{"spec", of[0]}).([]any)
 		for i, rule := range rules {
 			if peers, given := valueAt(rule, fieldpath.Path{of[1]}).([]any); given && len(peers) == 0 {
-				out = append(out, structure.Finding{Path: fieldpath.Path{"spec", of[0], i, of[1]}, Type: "Invalid", Message: "an empty list allows everybody; leave the field out to allow everybody, and the rule to allow nobody"})
+				out = append(out, structure.Finding{Path: fieldpath.Path{"spec", of[0], i, of[1]}, Type: "Invalid", Message: "an empty list allows everybody; remove the field to allow everybody, or the rule to allow nobody"})
 			}
 		}
 	}
@@ -169,7 +169,7 @@ func hasMount(spec any, name string) bool {
 func checkCronSchedule(object map[string]any) []structure.Finding {
 	path := fieldpath.Path{"spec", "schedule"}
 	if text, _ := valueAt(object, path).(string); schemas.CronProblem(text) == "" && schemas.IsNeverDue(text) {
-		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%q never comes: no such month has that many days", text)}}
+		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%q never occurs: no such month has that many days", text)}}
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func checkGrants(kind string, object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	rules, _ := object["rules"].([]any)
 	if selectors, _ := valueAt(object, fieldpath.Path{"aggregationRule", "clusterRoleSelectors"}).([]any); len(selectors) > 0 && len(rules) > 0 {
-		out = append(out, structure.Finding{Path: fieldpath.Path{"rules"}, Type: "Forbidden", Message: "is replaced by the rules of the roles that aggregationRule selects; remove one of both"})
+		out = append(out, structure.Finding{Path: fieldpath.Path{"rules"}, Type: "Forbidden", Message: "is replaced by the rules of the roles that aggregationRule selects; remove one of them"})
 	}
 	for i, rule := range rules {
 		texts := func(field string) []string {
@@ -223,7 +223,7 @@ func checkGrants(kind string, object map[string]any) []structure.Finding {
 		}
 		for j, url := range texts("nonResourceURLs") {
 			if url != "*" && !strings.HasPrefix(url, "/") && !strings.Contains(url, SymbolicMark) {
-				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "nonResourceURLs", j}, Type: "Invalid", Message: fmt.Sprintf("%q is the path of no request; write %q", url, "/"+url)})
+				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "nonResourceURLs", j}, Type: "Invalid", Message: fmt.Sprintf("%q matches no request; write %q", url, "/"+url)})
 			}
 		}
 		if slices.ContainsFunc(texts("apiGroups"), func(group string) bool { return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") }) {
@@ -233,9 +233,9 @@ func checkGrants(kind string, object map[string]any) []structure.Finding {
 			plain, part, _ := strings.Cut(resource, "/")
 			switch meant := suggest.ClosestWithin(part, subresources, 2); {
 			case kind == "Role" && slices.Contains(clusterResources, plain):
-				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "resources", j}, Type: "Invalid", Message: fmt.Sprintf("a Role grants nothing of %s, which are in no namespace; use a ClusterRole", plain)})
+				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "resources", j}, Type: "Invalid", Message: fmt.Sprintf("a Role cannot grant access to %s, which have no namespace; use a ClusterRole", plain)})
 			case part != "" && meant != "" && !slices.Contains(subresources, part) && plain != "*":
-				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "resources", j}, Type: "NotSupported", Message: fmt.Sprintf("%q is no resource that requests are for; did you mean %q?", resource, plain+"/"+meant)})
+				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "resources", j}, Type: "NotSupported", Message: fmt.Sprintf("%q is not a resource of requests; did you mean %q?", resource, plain+"/"+meant)})
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func checkAlertRules(object map[string]any) []structure.Finding {
 			}
 			key := fmt.Sprint(rule)
 			if first, has := seen[key]; has {
-				out = append(out, structure.Finding{Path: path, Type: "Duplicate", Message: fmt.Sprintf("is there already, as rules[%d]", first)})
+				out = append(out, structure.Finding{Path: path, Type: "Duplicate", Message: fmt.Sprintf("repeats rules[%d]", first)})
 			}
 			seen[key] = j
 		}
@@ -279,7 +279,7 @@ func checkBudgetSelector(object map[string]any) []structure.Finding {
 	if valueAt(object, fieldpath.Path{"spec", "selector"}) != nil {
 		return nil
 	}
-	return []structure.Finding{{Path: fieldpath.Path{"spec", "selector"}, Type: "Required", Message: "must be set: a budget without a selector is for no pod"}}
+	return []structure.Finding{{Path: fieldpath.Path{"spec", "selector"}, Type: "Required", Message: "must be set: a budget without a selector applies to no pod"}}
 }
 
 // checkEtcdMembers finds an etcd with an even number of members, which tolerates no more failures
@@ -287,7 +287,7 @@ func checkBudgetSelector(object map[string]any) []structure.Finding {
 func checkEtcdMembers(object map[string]any) []structure.Finding {
 	path := fieldpath.Path{"spec", "replicas"}
 	if count, ok := valueAt(object, path).(int64); ok && count > 0 && count%2 == 0 {
-		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%d members live through the loss of no more of them than %d do; write an odd number", count, count-1)}}
+		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%d members survive the loss of no more members than %d; write an odd number", count, count-1)}}
 	}
 	return nil
 }
@@ -309,11 +309,11 @@ func checkAllowedPorts(object map[string]any) []structure.Finding {
 		}
 		if err := json.Unmarshal([]byte(text), &ports); err != nil {
 			out = append(out, structure.Finding{Path: at, Type: "Invalid",
-				Message: fmt.Sprintf("is no list of ports in JSON, such as %s: %v", `[{"protocol":"TCP","port":8080}]`, err)})
+				Message: fmt.Sprintf("is not a JSON list of ports such as %s: %v", `[{"protocol":"TCP","port":8080}]`, err)})
 		}
 		for _, port := range ports {
 			if known := []string{"SCTP", "TCP", "UDP"}; port.Protocol != "" && !slices.Contains(known, port.Protocol) {
-				out = append(out, structure.Finding{Path: at, Type: "NotSupported", Message: fmt.Sprintf("%q is no protocol%s", port.Protocol, knownWordsHint(port.Protocol, known))})
+				out = append(out, structure.Finding{Path: at, Type: "NotSupported", Message: fmt.Sprintf("%q is not a protocol%s", port.Protocol, knownWordsHint(port.Protocol, known))})
 			}
 		}
 	}
@@ -440,7 +440,7 @@ func checkRequiredFields(object map[string]any) []structure.Finding {
 			if meant := suggest.Closest(name, slices.Sorted(maps.Keys(fields))); meant != "" {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}
-			out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{"required", i}), Type: "NotFound", Message: fmt.Sprintf("there is no field %q, so that no object is ever valid%s", name, hint)})
+			out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{"required", i}), Type: "NotFound", Message: fmt.Sprintf("there is no field %q, so no object is ever valid%s", name, hint)})
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
 			walk(slices.Concat(at, fieldpath.Path{"properties", fieldpath.Key(name)}), fields[name])

@@ -54,13 +54,13 @@ func checkIstioValues(at fieldpath.Path, value any) []structure.Finding {
 				continue
 			}
 			if slices.Contains(istioDurations, name) && onlyDigits.MatchString(text) {
-				out = append(out, structure.Finding{Path: at.Append(name), Type: "Invalid", Message: fmt.Sprintf("%q is no duration; write a unit, such as %ss", text, text)})
+				out = append(out, structure.Finding{Path: at.Append(name), Type: "Invalid", Message: fmt.Sprintf("%q is not a duration; write a unit, such as %ss", text, text)})
 			}
 			if name != "regex" || strings.Contains(text, SymbolicMark) {
 				continue
 			}
 			if _, err := regexp.Compile(text); err != nil {
-				out = append(out, structure.Finding{Path: at.Append(name), Type: "Invalid", Message: "is no regular expression: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")})
+				out = append(out, structure.Finding{Path: at.Append(name), Type: "Invalid", Message: "is not a regular expression: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")})
 			}
 		}
 	case []any:
@@ -119,7 +119,7 @@ func checkAddressRanges(object map[string]any) []structure.Finding {
 			text, _ := block.(string)
 			_, noRange := netip.ParsePrefix(text)
 			if _, noAddress := netip.ParseAddr(text); noRange != nil && noAddress != nil && !strings.Contains(text, SymbolicMark) {
-				out = append(out, structure.Finding{Path: at.Append(i), Type: "Invalid", Message: fmt.Sprintf("%q is no range of addresses, such as 10.0.0.0/8, and no address", text)})
+				out = append(out, structure.Finding{Path: at.Append(i), Type: "Invalid", Message: fmt.Sprintf("%q is neither an address range such as 10.0.0.0/8 nor an address", text)})
 			}
 		}
 	}

@@ -125,7 +125,7 @@ func checkAccessModes(at fieldpath.Path, value any, claim bool) []structure.Find
 				if !isText || slices.Contains(knownAccessModes, mode) || strings.Contains(mode, SymbolicMark) || !claim && misspeltWord(mode, knownAccessModes, 3) == "" {
 					continue
 				}
-				out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{name, i}), Type: "NotSupported", Message: fmt.Sprintf("%q is no access mode of a volume%s", mode, knownWordsHint(mode, knownAccessModes))})
+				out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{name, i}), Type: "NotSupported", Message: fmt.Sprintf("%q is not an access mode of a volume%s", mode, knownWordsHint(mode, knownAccessModes))})
 			}
 		}
 	case []any:
@@ -140,7 +140,7 @@ func checkAccessModes(at fieldpath.Path, value any, claim bool) []structure.Find
 func checkMinReplicas(object map[string]any) []structure.Finding {
 	path := fieldpath.Path{"spec", "updatePolicy", "minReplicas"}
 	if count, given := numberAt(object, path); given && count <= 0 {
-		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%v is not above 0; leave the field out for the updater's own number", count)}}
+		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%v is not above 0; remove the field to use the updater's default", count)}}
 	}
 	return nil
 }

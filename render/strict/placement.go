@@ -61,7 +61,7 @@ func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.Error
 			// Delivery may add a label that the pods lack.
 			want := spread.LabelSelector.MatchLabels[name]
 			if has, labelled := template.Labels[name]; labelled && has != want {
-				errs = append(errs, field.Invalid(at.Child("labelSelector", "matchLabels").Key(name), want, fmt.Sprintf("the pods themselves have %q: others are counted, and these are not spread", has)))
+				errs = append(errs, field.Invalid(at.Child("labelSelector", "matchLabels").Key(name), want, fmt.Sprintf("the pods themselves have %q: other pods are counted, and these are not spread", has)))
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func contradictions(at *field.Path, terms []core.NodeSelectorTerm, selector map[
 			return nil
 		}
 		e := term.MatchExpressions[against]
-		errs = append(errs, field.Invalid(at.Index(i).Child("matchExpressions").Index(against), e.Key, fmt.Sprintf("no node has this and what nodeSelector has, %s=%s", e.Key, selector[e.Key])))
+		errs = append(errs, field.Invalid(at.Index(i).Child("matchExpressions").Index(against), e.Key, fmt.Sprintf("no node matches both this and %s=%s of nodeSelector", e.Key, selector[e.Key])))
 	}
 	return errs
 }

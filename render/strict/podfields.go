@@ -177,13 +177,13 @@ func variableErrors(at *field.Path, c *core.Container) field.ErrorList {
 				continue
 			}
 			if slices.Contains(defined, name) {
-				detail := fmt.Sprintf("$(%s) stays as it is, since the variable is defined below; define it before", name)
+				detail := fmt.Sprintf("$(%s) is not expanded, since the variable is defined below; define it before", name)
 				if name == self {
-					detail = fmt.Sprintf("$(%s) stays as it is: a variable has no value before it is defined", name)
+					detail = fmt.Sprintf("$(%s) is not expanded: a variable has no value before it is defined", name)
 				}
 				errs = append(errs, field.Invalid(at, text, detail))
 			} else if meant := misspeltWord(name, slices.DeleteFunc(slices.Clone(defined), func(d string) bool { return d == self }), 1+len(name)/10); meant != "" {
-				errs = append(errs, field.Invalid(at, text, fmt.Sprintf("$(%s) stays as it is: no variable is called so; did you mean $(%s)?", name, meant)))
+				errs = append(errs, field.Invalid(at, text, fmt.Sprintf("$(%s) is not expanded: no variable has this name; did you mean $(%s)?", name, meant)))
 			}
 		}
 	}
@@ -223,7 +223,7 @@ func hookErrors(at *field.Path, c *core.Container, grace *int64) field.ErrorList
 	if err != nil || seconds < *grace {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at.Child("exec", "command"), text, fmt.Sprintf("the pod has %d seconds (terminationGracePeriodSeconds) to stop: the container is killed before it can", *grace))}
+	return field.ErrorList{field.Invalid(at.Child("exec", "command"), text, fmt.Sprintf("the pod has %d seconds (terminationGracePeriodSeconds) to stop: the container is killed before the sleep ends", *grace))}
 }
 
 // podSpec returns the path and content of an object's pod spec.

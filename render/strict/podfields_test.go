@@ -50,11 +50,11 @@ func TestPodFields(t *testing.T) {
 		"a limit without a unit": {mounting("emptyDir: {sizeLimit: 500}"), "is 500 bytes; write a unit"},
 
 		"variables":               {with("env: [{name: HOST, valueFrom: {fieldRef: {fieldPath: status.podIP}}}, {name: URL, value: 'http://$(HOST)'}], args: ['--url=$(URL)', $$(HOSTS), '$(date) $(hostname)', $(OTHER)]"), ""},
-		"a variable below":        {with("env: [{name: URL, value: 'http://$(HOST)'}, {name: HOST, value: a}]"), `spec.template.spec.containers[0].env[0].value: "http://$(HOST)": $(HOST) stays as it is, since the variable is defined below; define it before`},
-		"a variable of itself":    {with("env: [{name: URL, value: '$(URL)/a'}]"), "$(URL) stays as it is: a variable has no value before it is defined"},
+		"a variable below":        {with("env: [{name: URL, value: 'http://$(HOST)'}, {name: HOST, value: a}]"), `spec.template.spec.containers[0].env[0].value: "http://$(HOST)": $(HOST) is not expanded, since the variable is defined below; define it before`},
+		"a variable of itself":    {with("env: [{name: URL, value: '$(URL)/a'}]"), "$(URL) is not expanded: a variable has no value before it is defined"},
 		"a variable of others":    {with("envFrom: [{configMapRef: {name: m}}], env: [{name: URL, value: 'http://$(HOST)'}, {name: HOST, value: a}]"), ""},
 		"a variable of a Service": {with("env: [{name: URL, value: 'http://$(WEB_SERVICE_HOST)'}, {name: WEB_SERVICE_HOSTS, value: a}]"), ""},
-		"a variable misspelt":     {with("env: [{name: POD_NAME, value: a}], args: [--a, '--name=$(POD_NMAE)']"), `spec.template.spec.containers[0].args[1]: "--name=$(POD_NMAE)": $(POD_NMAE) stays as it is: no variable is called so; did you mean $(POD_NAME)?`},
+		"a variable misspelt":     {with("env: [{name: POD_NAME, value: a}], args: [--a, '--name=$(POD_NMAE)']"), `spec.template.spec.containers[0].args[1]: "--name=$(POD_NMAE)": $(POD_NMAE) is not expanded: no variable has this name; did you mean $(POD_NAME)?`},
 		"escaped":                 {with("env: [{name: POD_NAME, value: a}], command: [a, '--name=$$(POD_NMAE)']"), ""},
 		"escaped and not":         {with("env: [{name: POD_NAME, value: a}], command: [a, '--name=$$$(POD_NMAE)']"), "command[1]"},
 
@@ -63,9 +63,9 @@ func TestPodFields(t *testing.T) {
 		"a taint nobody knows":    {"{apiVersion: v1, kind: Node, metadata: {name: a}, spec: {taints: [{key: node-role.kubernetes.io/control-plain, effect: NoSchedule}]}}", `spec.taints[0].key: no pod tolerates the taint "node-role.kubernetes.io/control-plain"; did you mean "node-role.kubernetes.io/control-plane"?`},
 		"a preferred processor":   {pod("affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [amd46]}]}}]}}, " + container), `preferredDuringSchedulingIgnoredDuringExecution[0].preference.matchExpressions[0].values[0]: "amd46": no node has this value`},
 		"the same nodes":          {selects("kubernetes.io/arch: arm64", "{matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [amd64, arm64]}]}"), ""},
-		"other nodes":             {selects("kubernetes.io/arch: arm64", "{matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]}"), `nodeSelectorTerms[0].matchExpressions[0]: "kubernetes.io/arch": no node has this and what nodeSelector has, kubernetes.io/arch=arm64`},
+		"other nodes":             {selects("kubernetes.io/arch: arm64", "{matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]}"), `nodeSelectorTerms[0].matchExpressions[0]: "kubernetes.io/arch": no node matches both this and kubernetes.io/arch=arm64 of nodeSelector`},
 		"others, or the same":     {selects("x: w", "{matchExpressions: [{key: x, operator: In, values: [z]}]}, {matchExpressions: [{key: x, operator: In, values: [w]}]}"), ""},
-		"nodes without the label": {selects("x: w", "{matchExpressions: [{key: x, operator: DoesNotExist}]}"), "no node has this"},
+		"nodes without the label": {selects("x: w", "{matchExpressions: [{key: x, operator: DoesNotExist}]}"), "no node matches both this"},
 
 		"amounts of a scaler":   {"{apiVersion: autoscaling.k8s.io/v1, kind: VerticalPodAutoscaler, metadata: {name: a, namespace: b}, spec: {resourcePolicy: {containerPolicies: [{containerName: a, minAllowed: {memory: 10Mi, cpu: 10m}}]}}}", ""},
 		"memory in thousandths": {"{apiVersion: autoscaling.k8s.io/v1, kind: VerticalPodAutoscaler, metadata: {name: a, namespace: b}, spec: {resourcePolicy: {containerPolicies: [{containerName: a, minAllowed: {memory: 100m}}]}}}", "spec.resourcePolicy.containerPolicies[0].minAllowed[memory]: 100m is 0.100 bytes"},

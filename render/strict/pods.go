@@ -137,7 +137,7 @@ func capabilityErrors(at *field.Path, name string) field.ErrorList {
 	if slices.Contains(capabilityNames, upper) {
 		return nil
 	}
-	hint := "it is none of Linux"
+	hint := "Linux has no such capability"
 	if short := strings.TrimPrefix(upper, "CAP_"); slices.Contains(capabilityNames, short) {
 		hint = fmt.Sprintf("write %q: container runtimes put CAP_ before it", short)
 	} else if better := suggest.Closest(short, capabilityNames); better != "" {

@@ -56,7 +56,7 @@ func checkRelabelStep(at fieldpath.Path, step map[string]any, ofMetrics bool) []
 	var out []structure.Finding
 	text, _ := step["regex"].(string)
 	if _, err := regexp.Compile(text); err != nil {
-		out = append(out, structure.Finding{Path: at.Append("regex"), Type: "Invalid", Message: "is no regular expression: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")})
+		out = append(out, structure.Finding{Path: at.Append("regex"), Type: "Invalid", Message: "is not a regular expression: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")})
 	}
 	action, given := step["action"].(string)
 	if !given {
@@ -68,7 +68,7 @@ func checkRelabelStep(at fieldpath.Path, step map[string]any, ofMetrics bool) []
 	labels, _ := step["sourceLabels"].([]any)
 	for i, label := range labels {
 		if name, _ := label.(string); ofMetrics && strings.HasPrefix(name, "__meta_") {
-			out = append(out, structure.Finding{Path: at.Append("sourceLabels", i), Type: "NotFound", Message: fmt.Sprintf("no metric has the label %s: labels of targets that begin with __ are dropped before; copy it in relabelings", name)})
+			out = append(out, structure.Finding{Path: at.Append("sourceLabels", i), Type: "NotFound", Message: fmt.Sprintf("no metric has the label %s: target labels that begin with __ are dropped earlier; copy it in relabelings", name)})
 		}
 	}
 	return out
@@ -82,7 +82,7 @@ func checkRemoteURLs(object map[string]any) []structure.Finding {
 		for i, item := range list {
 			text, _ := valueAt(item, fieldpath.Path{"url"}).(string)
 			if at, err := url.Parse(text); text != "" && (err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "") {
-				out = append(out, structure.Finding{Path: fieldpath.Path{"spec", field, i, "url"}, Type: "Invalid", Message: fmt.Sprintf("%q is no URL, such as https://prometheus.example.org/api/v1/write", text)})
+				out = append(out, structure.Finding{Path: fieldpath.Path{"spec", field, i, "url"}, Type: "Invalid", Message: fmt.Sprintf("%q is not a URL such as https://prometheus.example.org/api/v1/write", text)})
 			}
 		}
 	}
@@ -243,11 +243,11 @@ func templateFault(text string) string {
 	parts := noFunction.FindStringSubmatch(err.Error())
 	if parts == nil {
 		_, words, _ := strings.Cut(strings.TrimPrefix(err.Error(), "template: "), ": ")
-		return "is no template of Prometheus, which takes no rule of the file then: " + words
+		return "is not a Prometheus template, so Prometheus rejects all rules of the file: " + words
 	}
 	hint := ""
 	if meant := suggest.Closest(parts[1], templateFunctions); meant != "" {
 		hint = fmt.Sprintf("; did you mean %q?", meant)
 	}
-	return fmt.Sprintf("Prometheus takes no rule of the file: its templates have no function %q%s", parts[1], hint)
+	return fmt.Sprintf("Prometheus rejects all rules of the file: its templates have no function %q%s", parts[1], hint)
 }

@@ -23,7 +23,7 @@ func TestPrometheus(t *testing.T) {
 		"a hash to nowhere":        {monitor("relabelings: [{sourceLabels: [a], action: hashmod, modulus: 2}]"), "the action hashmod"},
 		"a label of targets":       {monitor("metricRelabelings: [{sourceLabels: [a, __meta_kubernetes_pod_name], targetLabel: pod}]"), "spec.endpoints[0].metricRelabelings[0].sourceLabels[1]: no metric has the label __meta_kubernetes_pod_name"},
 		"of alerts":                {head + "Prometheus, spec: {alerting: {alertmanagers: [{name: a, alertRelabelings: [{regex: b}]}]}}}", "spec.alerting.alertmanagers[0].alertRelabelings[0].targetLabel"},
-		"of another scrape":        {head + "ScrapeConfig, spec: {relabelings: [{regex: '(', targetLabel: a}]}}", "spec.relabelings[0].regex: is no regular expression"},
+		"of another scrape":        {head + "ScrapeConfig, spec: {relabelings: [{regex: '(', targetLabel: a}]}}", "spec.relabelings[0].regex: is not a regular expression"},
 
 		"routes":           {routes("{receiver: mail, routes: [{receiver: pager, routes: [{matchers: []}]}]}"), ""},
 		"no such receiver": {routes("{receiver: mial}"), `spec.route.receiver: spec.receivers has no "mial"; did you mean "mail"?`},
@@ -39,11 +39,11 @@ func TestPrometheus(t *testing.T) {
 		"all but buckets":       {rules("{record: a:b, expr: 'histogram_quantile(0.9, sum without (le) (rate(a_bucket[5m])))'}"), "finds no buckets"},
 
 		"functions":                   {text(`{{ $value | humanizePercentage }} {{ printf "%.2f" $value }} {{ if eq $labels.a "b" }}{{ toUpper "a" }}{{ end }} {{ range query "up" }}{{ .Labels.a }}{{ end }}`), ""},
-		"no such function":            {text("{{ $value | humanizePercentag }}"), `spec.groups[0].rules[0].annotations[summary]: Prometheus takes no rule of the file: its templates have no function "humanizePercentag"; did you mean "humanizePercentage"?`},
+		"no such function":            {text("{{ $value | humanizePercentag }}"), `spec.groups[0].rules[0].annotations[summary]: Prometheus rejects all rules of the file: its templates have no function "humanizePercentag"; did you mean "humanizePercentage"?`},
 		"functions of others":         {text("{{ $value | toYaml2000 }}"), `its templates have no function "toYaml2000"`},
 		"recorded":                    {rules("{record: 'job:up:sum', expr: sum(up)}, {alert: A, expr: 'job:up:sum == 0'}, {alert: B, expr: 'other:up:sum == 0'}"), ""},
 		"an address":                  {"{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: a, namespace: b}, spec: {remoteWrite: [{url: 'https://a.example.org/w'}]}}", ""},
-		"an address without a scheme": {"{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: a, namespace: b}, spec: {remoteWrite: [{url: a.example.org/w}]}}", "spec.remoteWrite[0].url: \"a.example.org/w\" is no URL"},
+		"an address without a scheme": {"{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: a, namespace: b}, spec: {remoteWrite: [{url: a.example.org/w}]}}", "spec.remoteWrite[0].url: \"a.example.org/w\" is not a URL"},
 		"a letter less":               {rules("{record: 'job:requests:sum', expr: sum(up)}, {alert: A, expr: 'job:request:sum == 0'}"), "spec.groups[0].rules[1].expr: no rule here records job:request:sum; did you mean job:requests:sum?"},
 		"two letters swapped":         {rules("{alert: A, expr: 'job:requsets:sum == 0'}, {record: 'job:requests:sum', expr: sum(up)}"), "did you mean job:requests:sum?"},
 		"of another thing":            {rules("{record: 'node:cpu:sum', expr: sum(up)}, {alert: A, expr: 'node:gpu:sum == 0'}"), ""},

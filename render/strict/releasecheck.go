@@ -32,12 +32,12 @@ func (k *Kind) checkRelease(object map[string]any, minor int) []structure.Findin
 	}
 	if minor < since {
 		return []structure.Finding{{Path: fieldpath.Path{"apiVersion"}, Type: "NotSupported",
-			Message: fmt.Sprintf("%s of %s comes with %s, and the cluster has %s", k.GVK.Kind, k.GVK.GroupVersion(), version(since), version(minor))}}
+			Message: fmt.Sprintf("%s of %s needs %s, but the cluster has %s", k.GVK.Kind, k.GVK.GroupVersion(), version(since), version(minor))}}
 	}
 	if r, ok := typed.(removedType); ok {
 		if _, last := r.APILifecycleRemoved(); last > 0 && last <= minor {
 			return []structure.Finding{{Path: fieldpath.Path{"apiVersion"}, Type: "NotSupported",
-				Message: fmt.Sprintf("%s of %s was removed with %s, and the cluster has %s: write it in a newer version", k.GVK.Kind, k.GVK.GroupVersion(), version(last), version(minor))}}
+				Message: fmt.Sprintf("%s of %s was removed in %s, and the cluster has %s: use a newer API version", k.GVK.Kind, k.GVK.GroupVersion(), version(last), version(minor))}}
 		}
 	}
 	var out []structure.Finding
@@ -49,7 +49,7 @@ func (k *Kind) checkRelease(object map[string]any, minor int) []structure.Findin
 				if inner := n.Properties[name]; inner != nil {
 					if n.FieldsSince[name] > minor {
 						out = append(out, structure.Finding{Path: slices.Clone(append(path, name)), Type: "NotSupported",
-							Message: fmt.Sprintf("the field %q comes with %s, and the cluster has %s, which does not know it: remove it", name, version(n.FieldsSince[name]), version(minor))})
+							Message: fmt.Sprintf("the field %q needs %s, but the cluster has %s: remove it", name, version(n.FieldsSince[name]), version(minor))})
 						continue
 					}
 					walk(append(path, name), inner, child)

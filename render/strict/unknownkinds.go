@@ -80,7 +80,7 @@ func SimilarAPI(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) st
 	if guess == "" {
 		return ""
 	}
-	return fmt.Sprintf("nothing that is rendered defines the API %q; did you mean %q?", gvk.Group, guess)
+	return fmt.Sprintf("no rendered object defines the API %q; did you mean %q?", gvk.Group, guess)
 }
 
 // likelyWordHint is a hint with the most likely word.

@@ -349,9 +349,9 @@ func errorMessage(e *field.Error, secret bool) string {
 	case field.ErrorTypeForbidden:
 		value = ""
 	case field.ErrorTypeDuplicate:
-		words = strings.TrimSuffix("is there twice: "+words, ": ")
+		words = strings.TrimSuffix("is listed twice: "+words, ": ")
 	case field.ErrorTypeNotSupported:
-		return strings.TrimSpace(value + " " + strings.Replace(words, "supported values: ", "is not supported, but ", 1))
+		return strings.TrimSpace(value + " " + strings.Replace(words, "supported values: ", "is not supported; use ", 1))
 	}
 	if words == "" {
 		words = strings.ToLower(e.Type.String())

@@ -50,7 +50,7 @@ func TestServerValidation(t *testing.T) {
 		"range":                    {policyHead + "egress: [{to: [{ipBlock: {cidr: 10.0.0.0/33}}]}]}}", `spec.egress[0].to[0].ipBlock.cidr: "10.0.0.0/33": must be a valid CIDR value`},
 		"range outside":            {policyHead + "egress: [{to: [{ipBlock: {cidr: 10.0.0.0/8, except: [192.168.0.0/16]}}]}]}}", "spec.egress[0].to[0].ipBlock.except[0]: \"192.168.0.0/16\": must be a strict subset of `cidr`"},
 		"port of a policy":         {policyHead + "ingress: [{ports: [{port: 0}]}]}}", "spec.ingress[0].ports[0].port: 0: must be between 1 and 65535"},
-		"role of a binding":        {"{" + rbacHead + "kind: ClusterRoleBinding, metadata: {name: a}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Rolle, name: v}}", `roleRef.kind: "Rolle" is not supported, but "ClusterRole"`},
+		"role of a binding":        {"{" + rbacHead + "kind: ClusterRoleBinding, metadata: {name: a}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Rolle, name: v}}", `roleRef.kind: "Rolle" is not supported; use "ClusterRole"`},
 		"subject":                  {"{" + rbacHead + "kind: ClusterRoleBinding, metadata: {name: a}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: v}, subjects: [{kind: ServiceAccount, name: s}]}", "subjects[0].namespace: must be set"},
 		"verbs":                    {"{" + rbacHead + "kind: Role, metadata: {name: a, namespace: b}, rules: [{apiGroups: [''], resources: [pods]}]}", "rules[0].verbs: must be set"},
 		"schedule":                 {"{apiVersion: batch/v1, kind: CronJob, metadata: {name: a, namespace: b}, spec: {schedule: 61 * * * *, jobTemplate: {spec: " + strings.Replace(jobSpec, "%", "Never", 1) + "}}}", `spec.schedule: "61 * * * *": end of range (61) above maximum (59): 61`},

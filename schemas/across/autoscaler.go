@@ -30,10 +30,10 @@ func checkGardenAutoscaler(spec string) func(*checker) {
 			field, where := spec+"."+setting, fieldPosition(in, gardens)
 			if ofSeed {
 				c.report(field, schemas.TypeInvalid,
-					"is on, as it is unless it says false, but the Seed is in the runtime cluster of a Garden that has it off, or does not set it, and there nobody brings the autoscaler for a Seed: set it to false, as it is the cluster that has to have one, or set it to true in %s", where)
+					"is not false, but the Garden in this cluster installs no autoscaler; set it to false, or to true in %s", where)
 			} else {
 				c.report(field, schemas.TypeInvalid,
-					"is false, but the Seed is in the runtime cluster of a Garden that brings the autoscaler, which is then there for the Seed, too: set it to true; or, where the cluster has one of its own, which would act on the same pods, set it to false in %s", where)
+					"is false, but the Garden in this cluster installs the autoscaler; set it to true, or to false in %s", where)
 			}
 		}
 	}

@@ -183,7 +183,7 @@ func checkAuthentication(server string) func(*checker) {
 		}
 		if issuer := textAt(c.object(), strings.Split(gardenDashboardPath+".oidcConfig.issuerURL", ".")...); issuer != "" && server == gardenKubeAPIServerPath &&
 			!slices.ContainsFunc(authentication.JWT, func(jwt apiserver.JWTAuthenticator) bool { return jwt.Issuer.URL == issuer }) {
-			c.report(gardenDashboardPath+".oidcConfig.issuerURL", schemas.TypeInvalid, "kube-apiserver accepts no tokens of %q, as %s has no issuer with this url, so that nobody gets in by the dashboard", issuer, objectPosition(c.findConfigMap(textAt(c.object(), strings.Split(at, ".")...))))
+			c.report(gardenDashboardPath+".oidcConfig.issuerURL", schemas.TypeInvalid, "kube-apiserver rejects tokens of %q, because %s has no issuer with this url; add it, or nobody can log in to the dashboard", issuer, objectPosition(c.findConfigMap(textAt(c.object(), strings.Split(at, ".")...))))
 			c.findings[len(c.findings)-1].Severity = schemas.SeverityWarning
 		}
 		accounts := mapAt(c.object(), strings.Split(server+".serviceAccountConfig", ".")...)
@@ -211,7 +211,7 @@ func checkAuthorization(server string) func(*checker) {
 		visitValues(c.object(), server+".structuredAuthorization.kubeconfigs[].authorizerName", func(path string, value any) {
 			name := fmt.Sprint(value)
 			if slices.Contains(named, name) {
-				c.report(path, schemas.TypeDuplicate, "the authorizer %q has a kubeconfig already", name)
+				c.report(path, schemas.TypeDuplicate, "the authorizer %q already has a kubeconfig", name)
 			}
 			named = append(named, name)
 		})
@@ -260,7 +260,7 @@ func unknownAuditWords(policy *audit.Policy) configProblems {
 	for i, rule := range policy.Rules {
 		if everything := len(rule.Users)+len(rule.UserGroups)+len(rule.Verbs)+len(rule.Resources)+len(rule.Namespaces)+len(rule.NonResourceURLs) == 0; everything && i < len(policy.Rules)-1 {
 			out = append(out, configProblem{field: fmt.Sprintf("rules[%d]", i), violationType: schemas.TypeInvalid, isWarning: true,
-				message: "is for every request, so that the rules behind it are for none: the first rule that fits counts; put it last"})
+				message: "matches every request, so later rules never apply; put it last"})
 		}
 		if (rule.Level == audit.LevelRequest || rule.Level == audit.LevelRequestResponse) && len(rule.NonResourceURLs) == 0 && includesSecrets(rule.Resources) && !slices.ContainsFunc(policy.Rules[:i], excludesSecretContent) {
 			out = append(out, configProblem{field: fmt.Sprintf("rules[%d].level", i), violationType: schemas.TypeInvalid, isWarning: true,
@@ -310,18 +310,18 @@ func readAuthentication(content string) (runtime.Object, configProblems) {
 	out := convertErrors(apiservervalidation.ValidateAuthenticationConfiguration(authenticationcel.NewDefaultCompiler(), c, nil))
 	if c.Anonymous != nil && c.Anonymous.Enabled && len(c.Anonymous.Conditions) == 0 {
 		out = append(out, configProblem{field: "anonymous.enabled", violationType: schemas.TypeInvalid, isWarning: true,
-			message: "lets requests without credentials through for all paths; name those that are meant in anonymous.conditions, such as /livez and /readyz"})
+			message: "allows anonymous requests to all paths; list the intended paths in anonymous.conditions, such as /livez and /readyz"})
 	}
 	for i, jwt := range c.JWT {
 		if groups := jwt.ClaimMappings.Groups; groups.Prefix != nil && *groups.Prefix == "" && len(jwt.UserValidationRules) == 0 {
 			out = append(out, configProblem{field: fmt.Sprintf("jwt[%d].claimMappings.groups.prefix", i), violationType: schemas.TypeInvalid, isWarning: true,
-				message: "is empty, so that the issuer can put anyone into the groups of Kubernetes, system:masters among them: set a prefix, or refuse groups that begin with system: in userValidationRules"})
+				message: "is empty, so the issuer can put anyone into system:masters; set a prefix, or reject groups that begin with system: in userValidationRules"})
 		}
 		// findings are sorted later
 		for field, prefix := range map[string]*string{"username": jwt.ClaimMappings.Username.Prefix, "groups": jwt.ClaimMappings.Groups.Prefix} {
 			if prefix != nil && strings.HasPrefix(*prefix, "system:") {
 				out = append(out, configProblem{field: fmt.Sprintf("jwt[%d].claimMappings.%s.prefix", i, field), violationType: schemas.TypeInvalid, isWarning: true,
-					message: fmt.Sprintf("%q is the beginning of the names of Kubernetes' own users and groups, which the issuer could give to anyone then", *prefix)})
+					message: fmt.Sprintf("%q is the prefix of Kubernetes' own users and groups, which the issuer could then give to anyone; choose another prefix", *prefix)})
 			}
 		}
 	}
@@ -342,7 +342,7 @@ func readAuthorization(content string) (runtime.Object, configProblems) {
 			continue
 		}
 		if slices.Contains(builtinAuthorizers[:], strings.ToLower(a.Name)) {
-			found = append(found, configProblem{field: fmt.Sprintf("authorizers[%d].name", i), violationType: schemas.TypeInvalid, message: fmt.Sprintf("%q is the name of an authorizer that is there without it", a.Name)})
+			found = append(found, configProblem{field: fmt.Sprintf("authorizers[%d].name", i), violationType: schemas.TypeInvalid, message: fmt.Sprintf("%q is the name of a built-in authorizer; choose another name", a.Name)})
 		}
 		if a.Webhook.ConnectionInfo != (apiserver.WebhookConnectionInfo{}) {
 			found = append(found, configProblem{field: fmt.Sprintf("authorizers[%d].webhook.connectionInfo", i), violationType: schemas.TypeForbidden, message: "must not be set: Gardener sets it to the kubeconfig of the webhook"})
@@ -374,7 +374,7 @@ func readFrontendConfig(content string) (runtime.Object, configProblems) {
 func yamlProblem(content string, err error) configProblems {
 	hint := ""
 	if line, _, _ := strings.Cut(content, "\n"); strings.Count(line, ": ") > 1 {
-		hint = "; its first line holds several fields: if each has a line of its own in the file, write | in front of them, as > joins them"
+		hint = "; its first line holds several fields: if each has its own line in the file, write | instead of >, which joins lines"
 	}
 	return invalidConfig("is not YAML: %s%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: "), hint)
 }
@@ -389,7 +389,7 @@ func decodeConfig[T runtime.Object](decoder runtime.Decoder, content, what strin
 		return none, yamlProblem(content, err)
 	}
 	if json.Unmarshal(raw, &fields) != nil {
-		return none, invalidConfig("is not %s, but a text, number or list: an object with apiVersion and kind is wanted", what)
+		return none, invalidConfig("is not %s but a text, number or list; write an object with apiVersion and kind", what)
 	}
 	object, kind, err := decoder.Decode([]byte(content), nil, nil)
 	if err != nil {
@@ -419,7 +419,7 @@ func convertErrors(found field.ErrorList) configProblems {
 			if guess := suggest.Closest(fmt.Sprint(e.BadValue), strings.Split(strings.ReplaceAll(allowed, `"`, ""), ", ")); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
-			p.message = fmt.Sprintf("%q is not supported, but one of %s%s", fmt.Sprint(e.BadValue), allowed, hint)
+			p.message = fmt.Sprintf("%q is not supported; use one of %s%s", fmt.Sprint(e.BadValue), allowed, hint)
 		case e.Type == field.ErrorTypeRequired && detail == "":
 			p.message = "must be set"
 		case e.Type == field.ErrorTypeDuplicate && detail == "":

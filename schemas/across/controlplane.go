@@ -173,7 +173,7 @@ func (r ConfigReference) CheckContent(data map[string]string) error {
 			}
 			_, found := read(content)
 			if len(found.startFailures()) > 0 {
-				return fmt.Errorf("is not what %s has to be: data[%s]: %w", field, key, found.startFailures())
+				return fmt.Errorf("is not valid for %s: data[%s]: %w", field, key, found.startFailures())
 			}
 		}
 	}

@@ -116,7 +116,7 @@ func checkBindingNamespace(field string) func(*checker) {
 			}
 		}
 		if len(c.allOfKind(kindLandscape)) > 0 {
-			c.report(field+".namespace", schemas.TypeInvalid, "a Secret of another namespace counts with spec.gardenAPI: aggregated in landscape.yaml only, so that Shoots with the binding fail; declare the Secret in namespace %s, too", c.namespace())
+			c.report(field+".namespace", schemas.TypeInvalid, "a Secret of another namespace needs spec.gardenAPI: aggregated in landscape.yaml, or Shoots with the binding fail; declare the Secret also in namespace %s", c.namespace())
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (c *checker) checkExposureScheduling() {
 	wanted := mapAt(scheduling, "seedSelector", "matchLabels")
 	for key, value := range mapAt(c.object(), "spec", "seedSelector", "matchLabels") {
 		if other, both := wanted[key]; both && other != value {
-			c.reportNew("spec.seedSelector.matchLabels["+key+"]", schemas.TypeForbidden, "%v is not %v, which %s asks for; leave the label out, or take another class", value, other, objectPosition(class))
+			c.reportNew("spec.seedSelector.matchLabels["+key+"]", schemas.TypeForbidden, "%v is not %v, which %s requires; leave the label out, or choose another class", value, other, objectPosition(class))
 		}
 	}
 	visitValues(scheduling, "tolerations[].key", func(_ string, key any) {

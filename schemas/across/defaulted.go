@@ -95,7 +95,7 @@ func (c *checker) checkFilledShoot() {
 		reasons = append(reasons, fmt.Sprintf("%s is %v: %s", change.Field, change.Value, change.Reason))
 	}
 	for _, change := range before {
-		reasons = append(reasons, fmt.Sprintf("%s was left open before, and is %v: %s", change.Field, change.Value, change.Reason))
+		reasons = append(reasons, fmt.Sprintf("%s was unset before, so it is %v: %s", change.Field, change.Value, change.Reason))
 	}
 	var lasting map[findingKey]bool // findings for every possible version
 	for _, v := range found {
@@ -107,7 +107,7 @@ func (c *checker) checkFilledShoot() {
 			lasting = findingKeys(without)
 		}
 		v.NewOnly = !lasting[findingKey{v.Field, v.Rule}]
-		v.Message += "; the API fills in what is left open (" + strings.Join(reasons, "; ") + ")"
+		v.Message += "; the API fills in unset fields (" + strings.Join(reasons, "; ") + ")"
 		if c.input.Positions != nil {
 			p := c.input.Positions.Position(v.Field)
 			v.File, v.Line, v.Column = p.File, p.Line, p.Column
@@ -213,6 +213,6 @@ func (c *checker) checkOpenVersion() {
 	version := textAt(c.object(), "spec", "kubernetes", "version")
 	id, _ := profileReference(c.object(), c.namespace())
 	if version != "" && mutation.IsOpenVersion(version) && c.shootProfile() == nil && c.isExternal(id) {
-		c.report("spec.kubernetes.version", schemas.TypeInvalid, "%q leaves the version open, and the landscape has no cloud profile to choose one from; name it in full", version)
+		c.report("spec.kubernetes.version", schemas.TypeInvalid, "%q is not a full version, and the landscape has no cloud profile to complete it; write the full version", version)
 	}
 }

@@ -54,7 +54,7 @@ func dnsNamesOf(in *schemas.Input) []dnsName {
 	if spec == "" || domain == "" {
 		return nil
 	}
-	names := []dnsName{{fqdn: "*." + domain, target: "what is behind the ingress domain", sourceField: field, hasRecord: true}}
+	names := []dnsName{{fqdn: "*." + domain, target: "the services below the ingress domain", sourceField: field, hasRecord: true}}
 	for _, host := range []string{"api-seed", "g-seed", "p-seed"} {
 		names = append(names, dnsName{fqdn: host + "." + domain, target: "the monitoring and the API server of the seed", sourceField: field})
 	}
@@ -118,7 +118,7 @@ func (c *checker) checkDomainsUnique() {
 			return
 		}
 		reported[field] = true
-		c.report(field, schemas.TypeDuplicate, "the domain %q is that of %s already; choose another one", domain, fieldPosition(other, domainField(other, u.value)))
+		c.report(field, schemas.TypeDuplicate, "the domain %q already belongs to %s; choose another one", domain, fieldPosition(other, domainField(other, u.value)))
 	})
 	c.checkDNSNamesUnique(reported)
 }
@@ -145,7 +145,7 @@ func (c *checker) dnsNameConflict(n dnsName) (string, schemas.ViolationType) {
 		if other := c.otherOwner(uniqueValue{purposeRecordOrParent, n.fqdn}); other != nil {
 			for _, its := range dnsNamesOf(other) {
 				if its.hasRecord && (its.fqdn == n.fqdn || strings.HasSuffix(its.fqdn, "."+n.fqdn)) {
-					return fmt.Sprintf("%q would not lead to %s: DNS has %q of %s", n.fqdn, n.target, its.fqdn, fieldPosition(other, its.sourceField)), schemas.TypeInvalid
+					return fmt.Sprintf("%q would not lead to %s, because DNS has %q of %s", n.fqdn, n.target, its.fqdn, fieldPosition(other, its.sourceField)), schemas.TypeInvalid
 				}
 			}
 		}
@@ -154,7 +154,7 @@ func (c *checker) dnsNameConflict(n dnsName) (string, schemas.ViolationType) {
 	if other := c.otherOwner(uniqueValue{purposeDNSRecord, n.fqdn}); other != nil {
 		for _, its := range dnsNamesOf(other) {
 			if its.hasRecord && its.fqdn == n.fqdn {
-				return fmt.Sprintf("%q is to lead to %s, and DNS has one record of that name, which leads to %s of %s", n.fqdn, n.target, its.target, fieldPosition(other, its.sourceField)), schemas.TypeDuplicate
+				return fmt.Sprintf("%q must lead to %s, but the only DNS record of that name leads to %s of %s", n.fqdn, n.target, its.target, fieldPosition(other, its.sourceField)), schemas.TypeDuplicate
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func (c *checker) dnsNameConflict(n dnsName) (string, schemas.ViolationType) {
 		if other := c.otherOwner(uniqueValue{purposeWildcardName, above}); other != nil {
 			for _, its := range dnsNamesOf(other) {
 				if !its.hasRecord && its.fqdn == above {
-					return fmt.Sprintf("with a record for %q in DNS %q would no longer lead to %s of %s", n.fqdn, above, its.target, fieldPosition(other, its.sourceField)), schemas.TypeInvalid
+					return fmt.Sprintf("with a DNS record for %q, the name %q would no longer lead to %s of %s", n.fqdn, above, its.target, fieldPosition(other, its.sourceField)), schemas.TypeInvalid
 				}
 			}
 		}

@@ -34,8 +34,8 @@ func TestConflictReportsBothPositions(t *testing.T) {
 	}
 	require.Len(t, found, 2)
 	assert.Contains(t, found[0], "seed.yaml:19:3: ")
-	assert.Contains(t, found[0], `"garden.example.org" is that of Garden garden (garden.yaml:39:5: spec.virtualCluster.dns.domains[0].name)`)
+	assert.Contains(t, found[0], `"garden.example.org" already belongs to Garden garden (garden.yaml:39:5: spec.virtualCluster.dns.domains[0].name)`)
 	assert.Contains(t, found[1], "shoot.yaml:15:3: ")
-	assert.Contains(t, found[1], `"api.one.team.shoots.example.org" is to lead to the API server`)
+	assert.Contains(t, found[1], `"api.one.team.shoots.example.org" must lead to the API server`)
 	assert.Contains(t, found[1], "the discovery server of Garden garden (garden.yaml:64:6: spec.virtualCluster.gardener.gardenerDiscoveryServer.domain.name)")
 }

@@ -77,7 +77,7 @@ func (c *checker) checkExtensions() {
 				}
 				return
 			}
-			c.report(path, schemas.TypeNotSupported, "no %s of this landscape is for %s of type %q%s: declare one, or name it in landscape.yaml under spec.external if it is made elsewhere",
+			c.report(path, schemas.TypeNotSupported, "no %s of this landscape is for %s of type %q%s; declare one, or list it under spec.external in landscape.yaml if it is made elsewhere",
 				registrations, w.kind, typ, offeredTypesHint(offeredTypes(offers, w.kind)))
 		})
 	}
@@ -88,7 +88,7 @@ func offeredTypesHint(types []string) string {
 	if len(types) == 0 {
 		return ""
 	}
-	return ", but of " + joinQuoted(types)
+	return ", but only for " + joinQuoted(types)
 }
 
 func offeredTypes(offers map[extensionOffer]bool, kind string) []string {

@@ -18,7 +18,7 @@ func (c *checker) checkIngressConfigUsed() {
 		const gate = "spec.featureGates.DisableNginxIngressInGarden"
 		if valueAt(in.Content().Object, strings.Split(gate, ".")...) != false {
 			c.report(ingressConfigPath, schemas.TypeInvalid,
-				"has no effect: no ingress controller runs in the runtime cluster, as the feature gate DisableNginxIngressInGarden is on; set the gate to false in %s, or leave this out", fieldPosition(in, gate))
+				"has no effect: the feature gate DisableNginxIngressInGarden turns the ingress controller off; set the gate to false in %s, or leave this out", fieldPosition(in, gate))
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (c *checker) checkManagedSeedShoot() {
 	const field = "spec.shoot.name"
 	if shoot := c.shootOfManagedSeed(); shoot != nil {
 		c.checkSeedSuitability(shoot, field)
-		c.claimOnce("managed seed of a Shoot", c.namespace()+"/"+textAt(c.object(), "spec", "shoot", "name"), field, "the Shoot %q is a Seed already by %s", textAt(c.object(), "spec", "shoot", "name"))
+		c.claimOnce("managed seed of a Shoot", c.namespace()+"/"+textAt(c.object(), "spec", "shoot", "name"), field, "the Shoot %q is already made a Seed by %s", textAt(c.object(), "spec", "shoot", "name"))
 	}
 }
 
@@ -88,7 +88,7 @@ func (c *checker) checkShootNotHibernated() {
 		return
 	}
 	if valueAt(in.Content().Object, "spec", "hibernation", "enabled") == true || len(listAt(in.Content().Object, "spec", "hibernation", "schedules")) > 0 {
-		c.report("spec.shoot.name", schemas.TypeInvalid, "%s is hibernated, or will be by a schedule (spec.hibernation), and with its nodes goes all that the Seed runs; remove spec.hibernation there", objectPosition(in))
+		c.report("spec.shoot.name", schemas.TypeInvalid, "%s is or will be hibernated (spec.hibernation), which stops everything that the Seed runs; remove spec.hibernation there", objectPosition(in))
 	}
 }
 
@@ -147,7 +147,7 @@ func checkDeclaredSeedEqual(spec string) func(*checker) {
 					compare(below, ownTable, otherTable)
 					continue
 				}
-				c.report(spec+strings.TrimPrefix(below, "spec"), schemas.TypeInvalid, "it is another value than in %s: its gardenlet writes this one, and whoever applies that declaration the other one, in turns; declare the same, or remove one of them", fieldPosition(declared, below))
+				c.report(spec+strings.TrimPrefix(below, "spec"), schemas.TypeInvalid, "the value differs from %s, so the gardenlet and the declaration overwrite each other; declare the same value, or remove one of them", fieldPosition(declared, below))
 			}
 		}
 		compare("spec", mapAt(c.object(), strings.Split(spec, ".")...), mapAt(declared.Content().Object, "spec"))

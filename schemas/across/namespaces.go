@@ -25,7 +25,7 @@ var digitsPattern = regexp.MustCompile("[0-9]+")
 func namespaceRules(def ruleConstructor) []rule {
 	var out []rule
 	for _, kind := range []string{"Bastion", "ConfigMap", "CredentialsBinding", "InternalSecret", "NamespacedCloudProfile", "Quota", "Secret", "SecretBinding", "ShootState", "WorkloadIdentity"} {
-		r := def(kind, "landscape/namespace-misspelt", "The namespace of an object is not a misspelt one", "No Project and no Namespace of the landscape has this namespace, and one has nearly the same. Correct it, or list the Namespace in landscape.yaml under spec.external.",
+		r := def(kind, "landscape/namespace-misspelt", "The namespace of an object is not misspelt", "No Project and no Namespace of the landscape has this namespace, but one has nearly the same name. Correct it, or list the Namespace under spec.external in landscape.yaml.",
 			"ours: nothing makes the namespace, so that the object cannot be applied", (*checker).checkNamespaceSpelling).withFields("metadata.namespace")
 		r.Severity = schemas.SeverityWarning
 		out = append(out, r)

@@ -84,7 +84,7 @@ func (c *checker) checkOmittedNetworks(seed string) {
 			continue
 		}
 		if !slices.ContainsFunc(changes, func(change mutation.Change) bool { return change.Field == field }) {
-			c.report(field, schemas.TypeRequired, "%s has no range for the %s of Shoots (spec.networks.shootDefaults) of the IP family of the Shoot: set one here", seed, name)
+			c.report(field, schemas.TypeRequired, "%s has no range for the %s of Shoots (spec.networks.shootDefaults) of the IP family of the Shoot; set one here", seed, name)
 		}
 	}
 }

@@ -272,7 +272,7 @@ func (c *checker) checkOverridesInUse() {
 				continue
 			}
 			if using := filterInputs(shoots, hasImageVersion(name, version)); len(using) > 0 {
-				c.report(c.imageField(name), schemas.TypeForbidden, "lost version %q of machine image %q, which the CloudProfile does not offer by itself and is used by %s", version, name, describeUsers(using))
+				c.report(c.imageField(name), schemas.TypeForbidden, "lost version %q of machine image %q, which the CloudProfile does not offer and which is used by %s", version, name, describeUsers(using))
 			}
 		}
 	}

@@ -171,7 +171,7 @@ func (c *checker) checkReservations(machine *gardencorev1beta1.MachineType, work
 	for name, capacity := range map[string]resource.Quantity{"cpu": machine.CPU, "memory": machine.Memory} {
 		kept, err := resource.ParseQuantity(fmt.Sprint(valueAt(own, "kubeReserved", name)))
 		if err == nil && !kept.IsZero() && kept.Cmp(capacity) >= 0 {
-			c.report(field+".kubeReserved."+name, schemas.TypeInvalid, "kubeReserved keeps back %s of %s, and machines of type %q of %s have %s", kept.String(), name, machine.Name, path, capacity.String())
+			c.report(field+".kubeReserved."+name, schemas.TypeInvalid, "kubeReserved reserves %s of %s, but machines of type %q of %s have %s", kept.String(), name, machine.Name, path, capacity.String())
 		}
 	}
 	for _, threshold := range []string{"evictionHard", "evictionSoft"} {
@@ -180,7 +180,7 @@ func (c *checker) checkReservations(machine *gardencorev1beta1.MachineType, work
 		if err != nil || free.Cmp(machine.Memory) < 0 {
 			continue
 		}
-		c.report(field+"."+threshold+".memoryAvailable", schemas.TypeInvalid, "pods are evicted while less than %s of memory are free, and machines of type %q of %s have %s", free.String(), machine.Name, path, machine.Memory.String())
+		c.report(field+"."+threshold+".memoryAvailable", schemas.TypeInvalid, "pods are evicted while less than %s of memory is free, but machines of type %q of %s have %s", free.String(), machine.Name, path, machine.Memory.String())
 	}
 }
 
@@ -216,7 +216,7 @@ func (c *checker) checkVolume(p *profileOffers, worker, volume map[string]any, p
 	}
 	size, err := resource.ParseQuantity(fmt.Sprint(valueAt(volume, "size")))
 	if err == nil && least != nil && size.Cmp(*least) < 0 {
-		c.report(path+".size", schemas.TypeInvalid, "%s is less than the least size of such volumes, %s (%s)", size.String(), least.String(), p.position)
+		c.report(path+".size", schemas.TypeInvalid, "%s is below the minimum size of such volumes, %s (%s)", size.String(), least.String(), p.position)
 	}
 }
 
@@ -382,7 +382,7 @@ func (c *checker) checkImageSupport(p *profileOffers, worker map[string]any, pat
 	constraint, err := semver.NewConstraint(*image.KubeletVersionConstraint)
 	kubelet, verr := semver.NewVersion(written)
 	if err == nil && verr == nil && strings.Count(written, ".") == 2 && !constraint.Check(kubelet) {
-		c.report(path+".machine.image.version", schemas.TypeInvalid, "version %s of image %s is for kubelets %s, and %s is %s", image.Version, name, *image.KubeletVersionConstraint, field, written)
+		c.report(path+".machine.image.version", schemas.TypeInvalid, "version %s of image %s is for kubelets %s, but %s is %s", image.Version, name, *image.KubeletVersionConstraint, field, written)
 	}
 }
 

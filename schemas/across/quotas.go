@@ -44,7 +44,7 @@ func (c *checker) checkQuota() {
 				continue
 			}
 			slices.Sort(shoots[scope])
-			c.report("spec.metrics["+metric+"]", schemas.TypeForbidden, "it allows %s, and its Shoots ask for %s when they are at their greatest (%s): one that is new or grows is refused; raise it, or make pools smaller",
+			c.report("spec.metrics["+metric+"]", schemas.TypeForbidden, "it allows %s, but its Shoots need up to %s (%s), so new or growing Shoots are rejected; raise it, or make pools smaller",
 				limit.String(), asked.String(), joinFew(shoots[scope]))
 		}
 	}

@@ -143,8 +143,8 @@ func referenceRules() []rule {
 		slices.Sort(fields)
 		out = append(out, rule{schemas.Rule{
 			ID: strings.ToLower(kind) + "/references", Kind: kind, Language: "go", File: "schemas/across/references.go", Scope: "landscape", Severity: schemas.SeverityError, Class: schemas.ClassStatic, Fields: slices.Compact(fields),
-			Title:  "What " + withArticle(kind) + " refers to exists",
-			Doc:    "The object is declared in the landscape. What is made by hand, by another tool or through the API is listed in landscape.yaml under spec.external.",
+			Title:  "Objects that " + withArticle(kind) + " refers to exist",
+			Doc:    "The object is declared in the landscape. List objects made by hand, by another tool or through the API under spec.external in landscape.yaml.",
 			Source: "plugin/pkg/global/resourcereferencemanager; pkg/gardenlet and pkg/operator wait for what is missing",
 		}, func(c *checker) {
 			for _, r := range refs {
@@ -234,7 +234,7 @@ func (c *checker) checkSecretKeys(field string, id identity) {
 	keys, _ := mountedKeysOfField(field)
 	for _, key := range keys {
 		if len(there) > 0 && !slices.Contains(there, key) {
-			c.report(field, schemas.TypeInvalid, "%s has no key %q, which is read; its keys are %s", objectPosition(c.findObject(id)), key, strings.Join(there, ", "))
+			c.report(field, schemas.TypeInvalid, "%s has no key %q, which must exist; its keys are %s", objectPosition(c.findObject(id)), key, strings.Join(there, ", "))
 		}
 	}
 }
@@ -253,7 +253,7 @@ func (c *checker) reportAnnotatedCluster(r referenceField, field string, id iden
 	if said != "runtime" && said != "virtual" || said == own {
 		return false
 	}
-	c.report(field, schemas.TypeInvalid, "%s %s is put into the %s cluster by its annotation %s, but looked for in the %s one; remove the annotation",
+	c.report(field, schemas.TypeInvalid, "%s %s goes to the %s cluster by its annotation %s, but is read from the %s one; remove the annotation",
 		id.kind.Kind, path.Join(id.namespace, id.name), said, clusterAnnotation, own)
 	return true
 }
@@ -275,7 +275,7 @@ func (c *checker) checkTargetCluster(r referenceField, field string, id identity
 				}
 			}
 			if names && textAt(c.findObject(id).Content().Object, "metadata", "annotations", clusterAnnotation) == "" {
-				c.report(field, schemas.TypeInvalid, "%s %s/%s is put into the runtime cluster, because %s refers to it, and the virtual garden gets none of that name; declare one of its own, with another name",
+				c.report(field, schemas.TypeInvalid, "%s %s/%s goes to the runtime cluster, because %s refers to it; declare another one with another name for the virtual garden",
 					id.kind.Kind, id.namespace, id.name, objectPosition(in))
 				return
 			}

@@ -116,13 +116,13 @@ func TestReferencesToOtherCluster(t *testing.T) {
 		objects []*unstructured.Unstructured
 		want    string
 	}{
-		"both name it":         {[]*unstructured.Unstructured{garden, seed("dns", "garden"), secret("dns", "garden")}, "Secret garden/dns is put into the runtime cluster, because Garden g refers to it, and the virtual garden gets none of that name"},
+		"both name it":         {[]*unstructured.Unstructured{garden, seed("dns", "garden"), secret("dns", "garden")}, "Secret garden/dns goes to the runtime cluster, because Garden g refers to it; declare another one with another name for the virtual garden"},
 		"each its own":         {[]*unstructured.Unstructured{garden, seed("other", "garden"), secret("dns", "garden"), secret("other", "garden")}, ""},
 		"one of the same name": {[]*unstructured.Unstructured{garden, seed("dns", "elsewhere"), secret("dns", "garden"), secret("dns", "elsewhere")}, ""},
 		"its annotation says where": {[]*unstructured.Unstructured{garden, seed("dns", "garden"), saying(secret("dns", "garden"), "virtual")},
-			"Secret garden/dns is put into the virtual cluster by its annotation landscape.pergola.dev/cluster, but looked for in the runtime one; remove the annotation"},
-		"its annotation moves it":    {[]*unstructured.Unstructured{seed("dns", "garden"), saying(secret("dns", "garden"), "runtime")}, "Secret garden/dns is put into the runtime cluster by its annotation"},
-		"in a namespace of its own":  {[]*unstructured.Unstructured{seed("dns", "elsewhere"), saying(secret("dns", "elsewhere"), "runtime")}, "Secret elsewhere/dns is put into the runtime cluster"},
+			"Secret garden/dns goes to the virtual cluster by its annotation landscape.pergola.dev/cluster, but is read from the runtime one; remove the annotation"},
+		"its annotation moves it":    {[]*unstructured.Unstructured{seed("dns", "garden"), saying(secret("dns", "garden"), "runtime")}, "Secret garden/dns goes to the runtime cluster by its annotation"},
+		"in a namespace of its own":  {[]*unstructured.Unstructured{seed("dns", "elsewhere"), saying(secret("dns", "elsewhere"), "runtime")}, "Secret elsewhere/dns goes to the runtime cluster"},
 		"where it goes anyway":       {[]*unstructured.Unstructured{seed("dns", "garden"), saying(secret("dns", "garden"), "virtual")}, ""},
 		"a value that counts not":    {[]*unstructured.Unstructured{seed("dns", "garden"), saying(secret("dns", "garden"), "elsewhere")}, ""},
 		"no Garden in the landscape": {[]*unstructured.Unstructured{seed("dns", "garden"), secret("dns", "garden")}, ""},
@@ -154,8 +154,8 @@ func TestSecretKeys(t *testing.T) {
 	const kube = "spec: {virtualCluster: {kubernetes: {kubeAPIServer: {"
 	for name, test := range map[string]struct{ garden, secret, want string }{
 		"the key":           {kube + "auditWebhook: {kubeconfigSecretName: s}}}}}", "stringData: {kubeconfig: a}", ""},
-		"another key":       {kube + "auditWebhook: {kubeconfigSecretName: s}}}}}", "stringData: {zone: a}", `spec.virtualCluster.kubernetes.kubeAPIServer.auditWebhook.kubeconfigSecretName: Secret garden/s has no key "kubeconfig", which is read; its keys are zone`},
-		"one of two":        {kube + "sni: {secretName: s, domainPatterns: [a]}}}}}", "data: {tls.crt: YQ==}", `has no key "tls.key", which is read; its keys are tls.crt`},
+		"another key":       {kube + "auditWebhook: {kubeconfigSecretName: s}}}}}", "stringData: {zone: a}", `spec.virtualCluster.kubernetes.kubeAPIServer.auditWebhook.kubeconfigSecretName: Secret garden/s has no key "kubeconfig", which must exist; its keys are zone`},
+		"one of two":        {kube + "sni: {secretName: s, domainPatterns: [a]}}}}}", "data: {tls.crt: YQ==}", `has no key "tls.key", which must exist; its keys are tls.crt`},
 		"both":              {kube + "sni: {secretName: s, domainPatterns: [a]}}}}}", "data: {tls.crt: YQ==, tls.key: YQ==}", ""},
 		"filled elsewhere":  {kube + "sni: {secretName: s, domainPatterns: [a]}}}}}", "type: Opaque", ""},
 		"a webhook":         {kube + "authentication: {webhook: {kubeconfigSecretName: s}}}}}}", "stringData: {config: a}", `authentication.webhook.kubeconfigSecretName: Secret garden/s has no key "kubeconfig"`},

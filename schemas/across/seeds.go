@@ -128,7 +128,7 @@ func (c *checker) checkShootsFit() {
 		for whose, selector := range c.seedSelectors(shoot) {
 			matches, err := metav1.LabelSelectorAsSelector(selector)
 			if err == nil && matches.Matches(readLabels(before)) && !matches.Matches(readLabels(now)) {
-				r := refusal{"metadata.labels", fmt.Sprintf("needs a Seed with %s, by %s", metav1.FormatLabelSelector(selector), whose)}
+				r := refusal{"metadata.labels", fmt.Sprintf("needs a Seed with %s, because of %s", metav1.FormatLabelSelector(selector), whose)}
 				refused[r] = append(refused[r], name)
 			}
 		}
@@ -139,7 +139,7 @@ func (c *checker) checkShootsFit() {
 		if len(names) > 1 {
 			more = fmt.Sprintf(", as %d more", len(names)-1)
 		}
-		c.report(r.field, schemas.TypeForbidden, "%s is on the Seed and %s%s: it stays, and another one like it is refused", names[0], r.words, more)
+		c.report(r.field, schemas.TypeForbidden, "%s is on the Seed and %s%s; it stays, but similar Shoots are rejected", names[0], r.words, more)
 	}
 }
 
@@ -199,7 +199,7 @@ func (c *checker) checkVisibleSeed() {
 		}
 	}
 	if hidden > 0 && hidden == all {
-		c.report("spec.seedName", schemas.TypeRequired, "no Seed of the landscape is visible (spec.settings.scheduling), so that the scheduler finds none: name a Seed, or make one visible")
+		c.report("spec.seedName", schemas.TypeRequired, "no Seed of the landscape is visible (spec.settings.scheduling), so the scheduler finds none; name a Seed, or make one visible")
 	}
 }
 
@@ -222,7 +222,7 @@ func (c *checker) checkBastion() {
 // checkIssuerUnique checks that clusters have different issuers. A token verifier finds only one of
 // two key sets with the same issuer.
 func (c *checker) checkIssuerUnique() {
-	const field, words = "spec.kubernetes.kubeAPIServer.serviceAccountConfig.issuer", "the issuer %q is that of %s already; each cluster has keys of its own"
+	const field, words = "spec.kubernetes.kubeAPIServer.serviceAccountConfig.issuer", "the issuer %q already belongs to %s; choose another one, because each cluster has its own keys"
 	issuer := textAt(c.object(), strings.Split(field, ".")...)
 	for _, in := range c.allOfKind(kindGarden) {
 		if issuer != "" && issuer == textAt(in.Content().Object, "spec", "virtualCluster", "kubernetes", "kubeAPIServer", "serviceAccountConfig", "issuer") {

@@ -142,7 +142,7 @@ func (c *checker) checkTolerations() {
 			continue
 		}
 		c.reportNew(fmt.Sprintf("spec.tolerations[%d]", i), schemas.TypeForbidden,
-			"%s is not in spec.tolerations.whitelist of the Project %q: the API refuses a Shoot that asks for it", describeTaint(toleration), textAt(project, "metadata", "name"))
+			"%s is not in spec.tolerations.whitelist of the Project %q, so the API rejects the Shoot", describeTaint(toleration), textAt(project, "metadata", "name"))
 	}
 }
 
@@ -187,7 +187,7 @@ func (c *checker) checkControlPlaneZones() {
 	name, zones := textAt(c.object(), "spec", "seedName"), stringItems(listAt(seed, "spec", "provider", "zones"))
 	const failure = "spec.controlPlane.highAvailability.failureTolerance.type"
 	if textAt(c.object(), strings.Split(failure, ".")...) == "zone" && len(zones) < 3 {
-		c.report(failure, schemas.TypeForbidden, "the Seed %q has %d zones; to tolerate the failure of a zone takes 3", name, len(zones))
+		c.report(failure, schemas.TypeForbidden, "the Seed %q has %d zones, but tolerating the failure of a zone needs 3", name, len(zones))
 	}
 	visitValues(c.object(), "spec.controlPlane.zones[]", func(path string, value any) {
 		if zone, ok := value.(string); ok && !slices.Contains(zones, zone) {
@@ -206,7 +206,7 @@ func (c *checker) checkAccessRestrictions() {
 	visitValues(seed, "spec.accessRestrictions[].name", func(_ string, value any) { offered = append(offered, fmt.Sprint(value)) })
 	visitValues(c.object(), "spec.accessRestrictions[].name", func(path string, value any) {
 		if name, ok := value.(string); ok && !slices.Contains(offered, name) {
-			c.report(path, schemas.TypeForbidden, "the Seed %q does not keep the access restriction %q; it has %s", textAt(c.object(), "spec", "seedName"), name, joinQuoted(offered))
+			c.report(path, schemas.TypeForbidden, "the Seed %q does not have the access restriction %q; it has %s", textAt(c.object(), "spec", "seedName"), name, joinQuoted(offered))
 		}
 	})
 }
@@ -230,7 +230,7 @@ func (c *checker) checkDefaultDomain() {
 			fits = domain == want
 		}
 		if !fits {
-			c.report("spec.dns.domain", schemas.TypeInvalid, "%q is below the default domain %q of the Seed, where the name has to be %q; leave it out to get that, or use a domain of your own with a provider", domain, base, want)
+			c.report("spec.dns.domain", schemas.TypeInvalid, "%q is below the default domain %q of the Seed, so it must be %q; leave it out, or use another domain with a provider", domain, base, want)
 		}
 	})
 }
@@ -247,5 +247,5 @@ func (c *checker) checkDomainServed() {
 	if len(defaults) == 0 || slices.ContainsFunc(defaults, func(base string) bool { return strings.HasSuffix(domain, "."+base) }) {
 		return
 	}
-	c.report("spec.dns.domain", schemas.TypeInvalid, "nobody makes the records of %q: it is below no default domain of the Seed (%s), and the Shoot names no provider; add one to spec.dns.providers, or leave the domain out", domain, joinQuoted(defaults))
+	c.report("spec.dns.domain", schemas.TypeInvalid, "%q is not below a default domain of the Seed (%s) and has no DNS provider; add one to spec.dns.providers, or leave the domain out", domain, joinQuoted(defaults))
 }

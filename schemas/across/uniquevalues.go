@@ -39,7 +39,7 @@ func (c *checker) checkShootDomain() {
 	}
 	const field = "spec.dns.domain"
 	if below := c.valueOwners[uniqueValue{purposeShootDomainParent, domain}]; below != nil && below != c.input {
-		c.report(field, schemas.TypeForbidden, "the domain %q is above that of %s", domain, objectPosition(below))
+		c.report(field, schemas.TypeForbidden, "the domain %q is above the domain of %s", domain, objectPosition(below))
 		return
 	}
 	above := func(yield func(string) bool) {
@@ -51,7 +51,7 @@ func (c *checker) checkShootDomain() {
 	}
 	for parent := range above {
 		if other := c.valueOwners[uniqueValue{purposeShootDomain, parent}]; other != nil && other != c.input {
-			c.report(field, schemas.TypeForbidden, "the domain %q is below %q, that of %s", domain, parent, objectPosition(other))
+			c.report(field, schemas.TypeForbidden, "the domain %q is below %q, the domain of %s", domain, parent, objectPosition(other))
 			return
 		}
 	}
@@ -87,7 +87,7 @@ func (c *checker) claim(u uniqueValue) {
 
 func (c *checker) checkProjectNamespace() {
 	namespace := textAt(c.object(), "spec", "namespace")
-	c.claimOnce("namespace of a project", namespace, "spec.namespace", "the namespace %q is that of %s already", namespace)
+	c.claimOnce("namespace of a project", namespace, "spec.namespace", "the namespace %q already belongs to %s", namespace)
 }
 
 // checkNamespaceLabels checks that an existing Namespace has the labels of its Project, which
@@ -98,12 +98,12 @@ func (c *checker) checkNamespaceLabels() {
 		return
 	}
 	if in.Content().GetAnnotations()[clusterAnnotation] == "runtime" {
-		c.report("spec.namespace", schemas.TypeInvalid, "%s is put into the runtime cluster by its annotation %s, but the Project is in the virtual one; remove the annotation", objectPosition(in), clusterAnnotation)
+		c.report("spec.namespace", schemas.TypeInvalid, "%s goes to the runtime cluster by its annotation %s, but the Project is in the virtual garden; remove the annotation", objectPosition(in), clusterAnnotation)
 	}
 	// also for labels that are not strings
 	label := func(key string) any { return valueAt(in.Content().Object, "metadata", "labels", key) }
 	if label(gardencorev1beta1.GardenRole) != gardencorev1beta1.GardenRoleProject || label(gardencorev1beta1.ProjectName) != c.name() {
-		c.report("spec.namespace", schemas.TypeInvalid, "%s does not have the labels %s: %s and %s: %s, so that the Project cannot take it over", objectPosition(in),
+		c.report("spec.namespace", schemas.TypeInvalid, "%s does not have the labels %s: %s and %s: %s, so the Project cannot adopt it", objectPosition(in),
 			gardencorev1beta1.GardenRole, gardencorev1beta1.GardenRoleProject, gardencorev1beta1.ProjectName, c.name())
 	}
 }
@@ -124,7 +124,7 @@ func (c *checker) checkProjectOfNamespace() {
 		return
 	}
 	if namespace := textAt(project.Content().Object, "spec", "namespace"); namespace != "" && namespace != c.name() {
-		c.report("metadata.name", schemas.TypeInvalid, "the label %s says that it is the namespace of the Project %q (%s), but that has the namespace %q", gardencorev1beta1.ProjectName, name, objectPosition(project), namespace)
+		c.report("metadata.name", schemas.TypeInvalid, "the label %s names the Project %q (%s), but that Project has the namespace %q", gardencorev1beta1.ProjectName, name, objectPosition(project), namespace)
 	}
 }
 
@@ -150,7 +150,7 @@ func (c *checker) checkMemberNamespaces() {
 // checkOneGardenlet checks that a Seed has one gardenlet.
 func (c *checker) checkOneGardenlet() {
 	name := c.name()
-	c.claimOnce("gardenlet of a seed", name, "metadata.name", "the Seed %q has its gardenlet by %s already", name)
+	c.claimOnce("gardenlet of a seed", name, "metadata.name", "the Seed %q already has its gardenlet from %s", name)
 }
 
 // extensionOffer is a kind and type of extension objects.
@@ -168,6 +168,6 @@ func (c *checker) checkPrimary() {
 		if kind == "" || typ == "" {
 			continue
 		}
-		c.claimOnce("primary registration", kind+"/"+typ, fmt.Sprintf("spec.resources[%d]", i), "%s of type %q have a registration already, %s; set primary: false in one of them", kind, typ)
+		c.claimOnce("primary registration", kind+"/"+typ, fmt.Sprintf("spec.resources[%d]", i), "%s of type %q already have a registration, %s; set primary: false in one of them", kind, typ)
 	}
 }

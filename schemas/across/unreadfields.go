@@ -21,5 +21,5 @@ func (c *checker) checkUnreadFields() {
 	if len(others) > 0 {
 		also = ", nor " + strings.Join(others, ", nor ")
 	}
-	c.report(fields[0].String(), schemas.TypeInvalid, "no component and no controller of Pergola reads this field%s: what is set there changes nothing, but for extensions that look for it themselves", also)
+	c.report(fields[0].String(), schemas.TypeInvalid, "no component and no controller of Pergola reads this field%s; it has no effect, except on extensions that read it themselves", also)
 }

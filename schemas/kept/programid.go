@@ -19,7 +19,7 @@ var programID = sync.OnceValues(func() (string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("looking at the program: %w", err)
+		return "", fmt.Errorf("checking the program: %w", err)
 	}
 	return fmt.Sprintf("%s %d %d", path, info.Size(), info.ModTime().UnixNano()), nil
 })

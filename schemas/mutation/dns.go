@@ -29,7 +29,7 @@ func (m *shootMutator) setDNS() {
 	if dns.Domain != nil && slices.ContainsFunc(domains, func(d defaultDomain) bool { return strings.HasSuffix(*dns.Domain, "."+d.domain) }) {
 		return
 	}
-	m.setPrimaryProvider(0, "the first one serves the domain, as none says so")
+	m.setPrimaryProvider(0, "the first provider serves the domain, because none is primary")
 }
 
 func (m *shootMutator) setDefaultDomain(domains []defaultDomain) {

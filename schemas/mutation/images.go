@@ -22,7 +22,7 @@ func (m *shootMutator) setArchitectures() {
 		}
 		if own := m.profile.singleArchitecture(known); own != "" {
 			machine.Architecture = &own
-			m.recordChange(fmt.Sprintf("spec.provider.workers[%d].machine.architecture", i), own, "that of the machine type %s of %s", machine.Type, m.profile.displayName)
+			m.recordChange(fmt.Sprintf("spec.provider.workers[%d].machine.architecture", i), own, "the architecture of the machine type %s of %s", machine.Type, m.profile.displayName)
 		}
 	}
 }
@@ -54,21 +54,21 @@ func (m *shootMutator) restoreImage(worker *gardencorev1beta1.Worker, field stri
 	switch {
 	case image == nil:
 		worker.Machine.Image = before.DeepCopy()
-		m.recordChange(field+".name", before.Name, "the image from before")
-		m.recordChange(field+".version", *before.Version, "the image from before")
+		m.recordChange(field+".name", before.Name, "the previous image")
+		m.recordChange(field+".version", *before.Version, "the previous image")
 		if before.ProviderConfig != nil {
-			m.recordChange(field+".providerConfig", before.ProviderConfig, "the image from before")
+			m.recordChange(field+".providerConfig", before.ProviderConfig, "the previous image")
 		}
 		return true
 	case image.Name == before.Name && imageVersion(image) == "":
 		image.Version = before.Version
-		m.recordChange(field+".version", *before.Version, "the version from before")
+		m.recordChange(field+".version", *before.Version, "the previous version")
 		return true
 	}
 	// A isShortened version retains the previous full version, as for Kubernetes.
 	if image.Name == before.Name && isShortened(*image.Version) && !isShortened(*before.Version) && hasVersionPrefix(*before.Version, *image.Version) {
 		image.Version = before.Version
-		m.recordChange(field+".version", *before.Version, "the version from before")
+		m.recordChange(field+".version", *before.Version, "the previous version")
 		return true
 	}
 	return image.Name == before.Name && *image.Version == *before.Version
@@ -111,10 +111,10 @@ func (m *shootMutator) chooseImage(worker *gardencorev1beta1.Worker, field strin
 		switch {
 		case written != "" && !m.hasUsableVersion(offered, written):
 		case any != "":
-			m.recordCurrentProblem(RuleImagesUsable, field, "%s has no version%s of the image %s that can be chosen now: those in preview, and those that have expired, are not chosen by themselves",
+			m.recordCurrentProblem(RuleImagesUsable, field, "%s has no usable version%s of the image %s: preview and expired versions are not chosen automatically",
 				m.profile.displayName, versionHint(written), offered.Name)
 		default:
-			m.recordProblem("shoot/images-offered", field, "%s has no version%s of the image %s that fits the pool: they are not for %s machines of type %s",
+			m.recordProblem("shoot/images-offered", field, "%s has no version%s of the image %s that fits the pool: none is for %s machines of type %s",
 				m.profile.displayName, versionHint(written), offered.Name, *worker.Machine.Architecture, worker.Machine.Type)
 		}
 		if !m.allowsUnusable || any == "" {

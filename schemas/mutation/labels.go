@@ -77,7 +77,7 @@ func (r *changeRecorder) syncLabels(object metav1.Object, wanted labelSet, reaso
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if _, stays := wanted[key]; ours(key) && !stays {
 			delete(labels, key)
-			r.recordChange("metadata.labels["+key+"]", nil, "kept by the API: no longer so")
+			r.recordChange("metadata.labels["+key+"]", nil, "the label no longer applies")
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {

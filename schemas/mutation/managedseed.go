@@ -27,7 +27,7 @@ func (s *Mutator) mutateManagedSeed(object *unstructured.Unstructured) Result {
 	}
 	config, found, err := unstructured.NestedMap(object.Object, "spec", "gardenlet", "config", "seedConfig")
 	if found && err == nil {
-		f := &seedFiller{changeRecorder: r, seedConfig: config, reason: "that of the Shoot " + name}
+		f := &seedFiller{changeRecorder: r, seedConfig: config, reason: "the value of the Shoot " + name}
 		r.mutationID = managedSeedConfig
 		s.fillSeedFromShoot(f, shoot)
 	}
@@ -174,7 +174,7 @@ func (s *Mutator) mutateBastion(object *unstructured.Unstructured) Result {
 	if name == "" || shoot == nil || shoot.Spec.SeedName == nil || *shoot.Spec.SeedName == "" {
 		return r.Result
 	}
-	reason := "that of the Shoot " + name
+	reason := "the value of the Shoot " + name
 	for field, value := range map[string]string{"seedName": *shoot.Spec.SeedName, "providerType": shoot.Spec.Provider.Type} {
 		if current, _, _ := unstructured.NestedString(object.Object, "spec", field); current != value {
 			r.recordChange("spec."+field, value, "%s", reason)

@@ -81,9 +81,9 @@ func Mutations() []Mutation {
 	const mutator, dns = "plugin/pkg/shoot/mutator", "plugin/pkg/shoot/dns"
 	return []Mutation{
 		{shootProfileFields, []string{"Shoot"}, "The older field for the name of the cloud profile is copied to the newer one, for versions before 1.34.", "pkg/apiserver/registry/core/shoot (strategy)", false},
-		{shootTolerations, []string{"Shoot"}, "Tolerations that the Project has for all its Shoots are added, unless the key is there.", "plugin/pkg/shoot/tolerationrestriction", true},
+		{shootTolerations, []string{"Shoot"}, "Tolerations that the Project has for all its Shoots are added, unless the Shoot has the key.", "plugin/pkg/shoot/tolerationrestriction", true},
 		{shootExposureClass, []string{"Shoot"}, "Selector and tolerations of the exposure class are added.", "plugin/pkg/shoot/exposureclass", true},
-		{shootPrimaryProvider, []string{"Shoot"}, "The first DNS provider becomes the primary one of a domain of one's own.", dns, false},
+		{shootPrimaryProvider, []string{"Shoot"}, "The first DNS provider becomes the primary provider of a custom domain.", dns, false},
 		{shootDefaultDomain, []string{"Shoot"}, "The domain is SHOOT.PROJECT.DEFAULT-DOMAIN, once the Seed is known.", dns, false},
 		{shootDNSCredentials, []string{"Shoot"}, "The older and the newer field for credentials of a DNS provider are copied to each other, for versions before 1.35.", "pkg/apiserver/registry/core/shoot (strategy)", false},
 		{shootNetworks, []string{"Shoot"}, "Networks of pods and services are those that the Seed has for Shoots, if they are of the family of the Shoot.", mutator, false},

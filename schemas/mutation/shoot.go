@@ -165,7 +165,7 @@ func (m *shootMutator) setNetworks() {
 		if *to == nil && from != nil && isOfFamily(*from, networking.IPFamilies) {
 			value := *from
 			*to = &value
-			m.recordChange("spec.networking."+field, value, "the one that Seed %s has for Shoots", seed.Name)
+			m.recordChange("spec.networking."+field, value, "the range that Seed %s has for Shoots", seed.Name)
 		}
 	}
 	if !m.isWorkerless() {
@@ -184,7 +184,7 @@ func (m *shootMutator) restoreText(field string, to **string, before *string) {
 	if *to == nil && before != nil {
 		value := *before
 		*to = &value
-		m.recordChange(field, value, "the one from before")
+		m.recordChange(field, value, "the previous value")
 	}
 }
 

@@ -71,7 +71,7 @@ spec: {provider: {type: example, region: here}}`
 		"there is a primary one":         {spec: "seedName: eu\ndns: {domain: a.org, providers: [{type: x}, {type: other, primary: true}]}"},
 		"below a default domain":         {spec: "seedName: eu\ndns: {domain: botany.dev.second.example.org, providers: [{type: x}]}"},
 		"the primary one from before":    {spec: "seedName: eu\ndns: {domain: a.org, providers: [{type: x}, {type: other}]}", old: "seedName: eu\ndns: {domain: a.org, providers: [{type: other, primary: true}]}", primary: map[string]any{second: true}},
-		"without the one from before":    {spec: "seedName: eu\ndns: {domain: a.org, providers: [{type: x}]}", old: "seedName: eu\ndns: {domain: a.org, providers: [{type: other, primary: true}]}", primary: map[string]any{first: true}},
+		"without the previous value":     {spec: "seedName: eu\ndns: {domain: a.org, providers: [{type: x}]}", old: "seedName: eu\ndns: {domain: a.org, providers: [{type: other, primary: true}]}", primary: map[string]any{first: true}},
 		"what was given up is not asked": {spec: "seedName: us"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -101,7 +101,7 @@ func (m *shootMutator) setKubernetesVersion(field string, version *string, befor
 	}
 	if before != "" && !isShortened(before) && hasVersionPrefix(before, written) {
 		*version = before
-		m.recordChange(field, before, "the version from before")
+		m.recordChange(field, before, "the previous version")
 		return
 	}
 	matches := func(v gardencorev1beta1.ExpirableVersion) bool { return hasVersionPrefix(v.Version, written) }
@@ -116,7 +116,7 @@ func (m *shootMutator) setKubernetesVersion(field string, version *string, befor
 	// Another rule reports versions that the profile does not offer or that have expired.
 	usable := newestVersion(m.profile.spec.Kubernetes.Versions, func(v gardencorev1beta1.ExpirableVersion) bool { return matches(v) && m.isUsable(v) })
 	if written == "" || usable != "" {
-		m.recordCurrentProblem(RuleVersionsUsable, field, "%s has no supported version%s: versions in preview and deprecated ones are not chosen by themselves%s",
+		m.recordCurrentProblem(RuleVersionsUsable, field, "%s has no supported version%s: preview and deprecated versions are not chosen automatically%s",
 			m.profile.displayName, versionHint(written), fullVersionHint(usable))
 	}
 	if listed := newestVersion(m.profile.spec.Kubernetes.Versions, matches); m.allowsUnusable && listed != "" {
@@ -142,5 +142,5 @@ func fullVersionHint(version string) string {
 	if version == "" {
 		return ""
 	}
-	return fmt.Sprintf("; name it in full to use it, such as %q", version)
+	return fmt.Sprintf("; to use one, write the full version, such as %q", version)
 }

@@ -47,7 +47,7 @@ func Write(w io.Writer, violations []schemas.Violation, o Options) error {
 	case FormatText, "":
 		return writeText(w, violations, o)
 	}
-	return fmt.Errorf("there is no report of form %q, only %s", o.Format, strings.Join(Formats(), ", "))
+	return fmt.Errorf("there is no report format %q; use %s", o.Format, strings.Join(Formats(), ", "))
 }
 
 // linkedViolation is a finding with a link to the reference of its kind.

@@ -63,7 +63,7 @@ func TestGitHubEscapes(t *testing.T) {
 }
 
 func TestUnknownFormat(t *testing.T) {
-	require.ErrorContains(t, Write(&bytes.Buffer{}, nil, Options{Format: "xml"}), "only text, json, sarif, github")
+	require.ErrorContains(t, Write(&bytes.Buffer{}, nil, Options{Format: "xml"}), "use text, json, sarif, github")
 }
 
 func TestTextExcerpts(t *testing.T) {

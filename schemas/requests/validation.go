@@ -44,22 +44,22 @@ var groupsWithoutDot = []string{"", "apps", "autoscaling", "batch", "extensions"
 func CheckGroup(group string) string {
 	name, _, versioned := strings.Cut(group, "/")
 	if name == "core" || apiVersionPattern.MatchString(name) {
-		return fmt.Sprintf("%q is no API that requests are for: that of Pods and Secrets has the name \"\", without a version", group)
+		return fmt.Sprintf("%q is not an API group of requests: the group of Pods and Secrets is \"\", without a version", group)
 	}
 	if versioned {
-		return fmt.Sprintf("%q is no API that requests are for: the version is no part of it; write %q", group, name)
+		return fmt.Sprintf("%q is not an API group of requests, because it has a version; write %q", group, name)
 	}
 	if lower := strings.ToLower(group); lower != group {
-		return fmt.Sprintf("%q is no API that requests are for, since it has capital letters; did you mean %q?", group, lower)
+		return fmt.Sprintf("%q is not an API group of requests, because it has capital letters; did you mean %q?", group, lower)
 	}
 	if meant := suggest.Closest(group, groupsWithoutDot); meant != "" && !strings.Contains(group, ".") && !slices.Contains(groupsWithoutDot, group) {
-		return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
+		return fmt.Sprintf("%q is not an API group of requests; did you mean %q?", group, meant)
 	}
 	if strings.Contains(group, ".") && !strings.Contains(group, "*") {
 		known := append(slices.Collect(maps.Keys(resourcesByGroup())), gardenerGroups...)
 		if slices.Sort(known); !slices.Contains(known, group) {
 			if meant := suggest.ClosestWithin(group, known, 1); strings.Contains(meant, ".") {
-				return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
+				return fmt.Sprintf("%q is not an API group of requests; did you mean %q?", group, meant)
 			}
 		}
 	}
@@ -95,14 +95,14 @@ func CheckResource(name string, groups []string, known func(group string) map[st
 		return pluralMessage(name, resource, lower)
 	}
 	if plain, group, dotted := strings.Cut(resource, "."); dotted {
-		return fmt.Sprintf("%q is no resource that requests are for: write %q, and %q in apiGroups", name, plain, group)
+		return fmt.Sprintf("%q is not a resource of requests; write %q, and %q in apiGroups", name, plain, group)
 	}
 	if slices.Sort(plurals); !slices.Contains(plurals, resource) && !slices.Contains(resourcesWithoutKind, resource) {
 		if meant := suggest.Closest(resource, plurals); meant != "" {
-			return fmt.Sprintf("%q is no resource that requests are for; did you mean %q?", name, meant+strings.TrimPrefix(name, resource))
+			return fmt.Sprintf("%q is not a resource of requests; did you mean %q?", name, meant+strings.TrimPrefix(name, resource))
 		}
 		if other, has := otherGroupOf(resource, groups); has {
-			return fmt.Sprintf("%q is no resource of the API %q, but of %q", name, strings.Join(groups, ", "), other)
+			return fmt.Sprintf("%q is not a resource of the API %q, but of %q", name, strings.Join(groups, ", "), other)
 		}
 	}
 	return ""
@@ -127,7 +127,7 @@ func otherGroupOf(resource string, groups []string) (string, bool) {
 var resourcesWithoutKind = []string{"users", "groups", "uids", "userextras", "signers"}
 
 func pluralMessage(name, resource, plural string) string {
-	return fmt.Sprintf("%q is no resource that requests are for: they are named in the plural and in small letters; did you mean %q?", name, plural+strings.TrimPrefix(name, resource))
+	return fmt.Sprintf("%q is not a resource of requests, which have plural names in lower case; did you mean %q?", name, plural+strings.TrimPrefix(name, resource))
 }
 
 // knownVerbs are verbs of Kubernetes
@@ -147,10 +147,10 @@ func CheckVerb(verb string) string {
 		return ""
 	}
 	if instead := verbSynonyms[verb]; instead != "" {
-		return fmt.Sprintf("%q is no verb that API servers ask about; write %s", verb, instead)
+		return fmt.Sprintf("%q is not a verb of API requests; write %s", verb, instead)
 	}
 	if meant := suggest.Closest(verb, knownVerbs); meant != "" {
-		return fmt.Sprintf("%q is no verb that API servers ask about; did you mean %q?", verb, meant)
+		return fmt.Sprintf("%q is not a verb of API requests; did you mean %q?", verb, meant)
 	}
 	return ""
 }
@@ -171,7 +171,7 @@ func CheckSubject(name string) string {
 		return ""
 	}
 	if meant := suggest.ClosestWithin(name, knownSubjects, 2); meant != "" && strings.Contains(name, ":") {
-		return fmt.Sprintf("%q is no user or group of the system; did you mean %q?", name, meant)
+		return fmt.Sprintf("%q is not a user or group of the system; did you mean %q?", name, meant)
 	}
 	return ""
 }
@@ -184,13 +184,13 @@ func CheckSubjectOfKind(kind, name string) string {
 	namespace, account, isOne := strings.Cut(strings.TrimPrefix(name, one), ":")
 	switch {
 	case kind == "Group" && strings.HasPrefix(name, one) && isOne:
-		return fmt.Sprintf("%q is no group, but a user; the kind is User, or write %q for all ServiceAccounts of the namespace", name, all+":"+namespace)
+		return fmt.Sprintf("%q is not a group but a user; set the kind User, or write %q for all ServiceAccounts of the namespace", name, all+":"+namespace)
 	case kind == "Group" && strings.HasPrefix(name, one):
-		return fmt.Sprintf("%q is no group; did you mean %q?", name, all+":"+namespace)
+		return fmt.Sprintf("%q is not a group; did you mean %q?", name, all+":"+namespace)
 	case kind == "User" && (name == all || strings.HasPrefix(name, all+":")):
-		return fmt.Sprintf("%q is no user, but a group of ServiceAccounts; the kind is Group", name)
+		return fmt.Sprintf("%q is not a user but a group of ServiceAccounts; set the kind Group", name)
 	case kind == "User" && strings.HasPrefix(name, one) && (namespace == "" || account == ""):
-		return fmt.Sprintf("%q is no user: the user of a ServiceAccount is called %q", name, one+"NAMESPACE:NAME")
+		return fmt.Sprintf("%q is not a user: the user of a ServiceAccount is called %q", name, one+"NAMESPACE:NAME")
 	}
 	return CheckSubject(name)
 }

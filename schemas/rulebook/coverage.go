@@ -60,7 +60,7 @@ func ReadCoverage(data []byte, rules []schemas.Rule) ([]UpstreamStatement, error
 			fault("id, topic, source and statement must be set")
 		}
 		if seen[s.ID] {
-			fault("the id %s is there twice", s.ID)
+			fault("the id %s exists twice", s.ID)
 		}
 		seen[s.ID] = true
 		if len(s.Rules) == 0 && s.Reason == "" {
@@ -68,7 +68,7 @@ func ReadCoverage(data []byte, rules []schemas.Rule) ([]UpstreamStatement, error
 		}
 		for _, id := range s.Rules {
 			if !known[id] {
-				fault("%s names the rule %q, which there is not", s.ID, id)
+				fault("%s names the rule %q, which does not exist", s.ID, id)
 			}
 		}
 		statements = append(statements, s)

@@ -124,7 +124,7 @@ func unknownField(kind *structure.Kind, path fieldpath.Path, name string, holder
 	case len(known) > 0:
 		return fmt.Errorf("%s has no field %q%s", where, name, suggestionOrList(name, known, "; its fields are "))
 	case holder.Open:
-		return fmt.Errorf("what is in %s is not described here: any value is accepted", where)
+		return fmt.Errorf("the fields of %s are not described here: any value is accepted", where)
 	}
 	return errors.New(where + " has no fields")
 }

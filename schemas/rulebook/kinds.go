@@ -69,9 +69,9 @@ func parseQuestion(question string) (kind *structure.Kind, field string, others 
 		}
 		word, _, _ := strings.Cut(question, ".")
 		if kind := findKubernetesKind(word); kind != "" {
-			return nil, "", nil, fmt.Errorf("%s is a kind of Kubernetes, which no landscape declares and only overlays change: kubectl explain %s describes its fields", kind, kind)
+			return nil, "", nil, fmt.Errorf("%s is a kind of Kubernetes, which only overlays change; kubectl explain %s describes its fields", kind, kind)
 		}
-		return nil, "", nil, fmt.Errorf("there is no kind %q%s", word, suggestionOrList(word, known, "; there are "))
+		return nil, "", nil, fmt.Errorf("there is no kind %q%s", word, suggestionOrList(word, known, "; known kinds are "))
 	}
 	slices.SortFunc(fitting, compareKinds)
 	for _, k := range fitting[1:] {
@@ -110,7 +110,7 @@ func RulesOfKindName(name string) ([]schemas.Rule, error) {
 		return nil, err
 	}
 	if field != "" {
-		return nil, fmt.Errorf("--rules goes with a kind, not with a field; pergola explain %s lists the rules about it", name)
+		return nil, fmt.Errorf("--rules takes a kind, not a field; pergola explain %s lists the rules about it", name)
 	}
 	return RulesOfKind(kind.GVK)
 }

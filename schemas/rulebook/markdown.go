@@ -14,15 +14,16 @@ const pageIntro = `# Rules
 
 <!-- Written by ` + "`make generate`" + ` (schemas/generate) from the rules and schemas/coverage.tsv. Do not edit. -->
 
-What ` + "`pergola validate`" + ` checks: %d rules besides the structure of %d kinds. ` + "`pergola explain KIND.FIELD`" + ` lists those about a
-field, ` + "`pergola explain ID`" + ` says why a rule is there and what to do.
+` + "`pergola validate`" + ` checks %d rules, and the structure of %d kinds.
+` + "`pergola explain KIND.FIELD`" + ` lists the rules about a field, ` + "`pergola explain ID`" + ` gives the reason of a rule and the next step.
 
-- Severity: an *error* is refused, a *warning* is accepted (` + "`--strict`" + ` makes errors of warnings).
-- Scope: *object* rules need nothing but the object (and, on a change, the one before); *landscape* rules count in a landscape folder.
-- Class: the verdict of a *static* rule depends on the declarations alone. A *change* rule compares with the object before, a *time* rule reads the clock.
-  Where nobody knows what was before, what overtakes an object that stays as it is (its version expires, its machine type is kept for those who have it)
-  is a warning, and so is every finding of a time rule in the operator: a landscape that nobody changed renders and syncs on every day. ` + "`pergola validate --from REV`" + ` knows what was before, and refuses what is new.
-- Source: where upstream has the rule (paths are those of github.com/gardener/gardener), or why it is ours.
+- Severity: an *error* is refused, a *warning* is accepted (` + "`--strict`" + ` turns warnings into errors).
+- Scope: *object* rules need only the object (and, on a change, the previous one); *landscape* rules apply in a landscape folder.
+- Class: the verdict of a *static* rule depends on the declarations alone. A *change* rule compares with the previous object, a *time* rule reads the clock.
+  A finding about an unchanged object, such as an expired version, is a warning if the previous object is unknown.
+  In the operator, every finding of a time rule is a warning: an unchanged landscape renders and syncs on every day.
+  ` + "`pergola validate --from REV`" + ` knows the previous objects, and rejects new findings.
+- Source: where upstream has the rule (paths are those of github.com/gardener/gardener), or why Pergola adds it.
 `
 
 // RenderMarkdown returns docs/reference/rules.md: all rules by kind, and the coverage of upstream
@@ -43,7 +44,7 @@ func RenderMarkdown(kinds int, rules []schemas.Rule, statements []UpstreamStatem
 	fmt.Fprintf(&b, pageIntro, len(ids), kinds)
 	b.WriteString("\n## Rules by kind\n")
 	for _, kind := range order {
-		fmt.Fprintf(&b, "\n### %s\n\n| rule | what holds | severity | scope | class | written in | source |\n|---|---|---|---|---|---|---|\n", kindHeading(kind))
+		fmt.Fprintf(&b, "\n### %s\n\n| rule | content | severity | scope | class | written in | source |\n|---|---|---|---|---|---|---|\n", kindHeading(kind))
 		for _, rule := range byKind[kind] {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", rule.ID, escapeCell(rule.Title), rule.Severity, rule.Scope, rule.Class, escapeCell(ruleLocation(rule)), escapeCell(rule.Source))
 		}
@@ -83,8 +84,8 @@ func headingAnchor(heading string) string {
 }
 
 func writeCoverage(b *strings.Builder, statements []UpstreamStatement) {
-	b.WriteString("\n## What of upstream is covered by what\n\nEvery statement about what upstream accepts, refuses or fills in, with the rules that say it here. *structure* is the definition of the\n" +
-		"kind (types, enums, formats, required fields), *default* a value that is filled in. ⚠ marks what upstream accepts without a word.\n")
+	b.WriteString("\n## Coverage of upstream\n\nEvery statement about values that upstream accepts, rejects or fills in, with Pergola's rules for it. *structure* is the definition of the\n" +
+		"kind (types, enums, formats, required fields), *default* a value that is filled in. ⚠ marks values that upstream accepts silently.\n")
 	topic := ""
 	for _, s := range statements {
 		if s.Topic != topic {

@@ -60,8 +60,8 @@ func TestReadCoverage(t *testing.T) {
 		"columns are missing":  {line("a-1", "Seed"), "line 2: has 2 columns, but must have 6"},
 		"nothing is said":      {line("a-1", "Seed", "seed.go", "what", "", ""), "line 2: a-1 has neither a rule nor a reason"},
 		"the statement is not": {line("a-1", "Seed", "seed.go", "", "structure", ""), "line 2: id, topic, source and statement must be set"},
-		"no such rule":         {line("a-1", "Seed", "seed.go", "what", "seed/nmae", ""), `line 2: a-1 names the rule "seed/nmae", which there is not`},
-		"an id twice":          {append(line("a-1", "Seed", "seed.go", "what", "structure", ""), "a-1\tSeed\tseed.go\twhat\tstructure\t\n"...), "line 3: the id a-1 is there twice"},
+		"no such rule":         {line("a-1", "Seed", "seed.go", "what", "seed/nmae", ""), `line 2: a-1 names the rule "seed/nmae", which does not exist`},
+		"an id twice":          {append(line("a-1", "Seed", "seed.go", "what", "structure", ""), "a-1\tSeed\tseed.go\twhat\tstructure\t\n"...), "line 3: the id a-1 exists twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			statements, err := ReadCoverage(test.data, rules)
@@ -179,8 +179,8 @@ func TestKindsOfTheSameName(t *testing.T) {
 func TestUnknownNames(t *testing.T) {
 	for question, want := range map[string]string{
 		"Shot":                           `there is no kind "Shot"; did you mean "Shoot"?`,
-		"Nonsense":                       `there is no kind "Nonsense"; there are BackupBucket, `,
-		"HorizontalPodAutoscaler.spec":   `HorizontalPodAutoscaler is a kind of Kubernetes, which no landscape declares and only overlays change: kubectl explain HorizontalPodAutoscaler describes its fields`,
+		"Nonsense":                       `there is no kind "Nonsense"; known kinds are BackupBucket, `,
+		"HorizontalPodAutoscaler.spec":   `HorizontalPodAutoscaler is a kind of Kubernetes, which only overlays change; kubectl explain HorizontalPodAutoscaler describes its fields`,
 		"deployment":                     `kubectl explain Deployment describes its fields`,
 		"Shoot.spec.provder":             `Shoot.spec has no field "provder"; did you mean "provider"?`,
 		"Shoot.spec.purpose.x":           `Shoot.spec.purpose has no fields`,
@@ -192,7 +192,7 @@ func TestUnknownNames(t *testing.T) {
 	_, err := FindRule("shoot/purpos")
 	assert.ErrorContains(t, err, `did you mean "shoot/purpose"?`)
 	_, err = RulesOfKindName("Shoot.spec")
-	assert.ErrorContains(t, err, "goes with a kind")
+	assert.ErrorContains(t, err, "takes a kind")
 }
 
 func TestComplete(t *testing.T) {

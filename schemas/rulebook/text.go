@@ -60,7 +60,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	if err := writeRuleSummaries(&b, "RULES", e.Rules); err != nil {
 		return err
 	}
-	if err := writeRuleSummaries(&b, "RULES ABOUT WHAT IT IS IN", e.ParentRules); err != nil {
+	if err := writeRuleSummaries(&b, "RULES ABOUT ITS PARENTS", e.ParentRules); err != nil {
 		return err
 	}
 	if len(e.Rules)+len(e.ParentRules) > 0 {

@@ -42,11 +42,11 @@ func CheckPodAmount(name string, amount resource.Quantity) string {
 	switch {
 	case name != "cpu" && name != "memory":
 	case amount.Sign() <= 0:
-		return "lets no pod have anything; leave it out for no bound"
+		return "allows pods nothing; leave it out for no limit"
 	case name == "cpu" && amount.CmpInt64(maxPodCores) > 0:
 		return fmt.Sprintf("is %s cores, more than a pod can have; write a number of cores, such as 2, or of thousandths, such as 500m", amount.AsDec())
 	case name == "cpu" && amount.MilliValue() < minPodMillicores:
-		return fmt.Sprintf("is %s cores, less than a pod can do anything with; m stands for thousandths", amount.AsDec())
+		return fmt.Sprintf("is %s cores, too little for a pod; m stands for thousandths", amount.AsDec())
 	case name == "memory" && amount.CmpInt64(maxPodMemory) > 0:
 		return fmt.Sprintf("is %s bytes, more than a pod can have", amount.AsDec())
 	}

@@ -133,7 +133,7 @@ func (c *checker) reportUnknownField(path fieldpath.Path, name string, n *Node, 
 		return
 	}
 	if instead := replacementOf(c.kind, path); instead != "" {
-		c.addFinding(path, "Forbidden", "the field %q does not exist any more; %s", name, instead)
+		c.addFinding(path, "Forbidden", "the field %q no longer exists; %s", name, instead)
 		return
 	}
 	if len(path) == 2 && path[0] == "metadata" && name == "namespace" {
@@ -143,7 +143,7 @@ func (c *checker) reportUnknownField(path fieldpath.Path, name string, n *Node, 
 	hint := ""
 	var meant fieldpath.Path
 	if word := yaml11Value(name); word != "" && n.Properties[word] != nil {
-		hint = fmt.Sprintf("; the definition has %q, which YAML 1.1 reads for %s without quotes: put it in quotes there", word, name)
+		hint = fmt.Sprintf("; the definition has %q, because YAML 1.1 reads %s so without quotes; put it in quotes there", word, name)
 	} else if better := suggest.Closest(name, n.FieldNames()); better != "" {
 		hint = fmt.Sprintf("; did you mean %q?", better)
 		if object[better] == nil {
@@ -245,7 +245,7 @@ func (c *checker) checkText(path fieldpath.Path, n *Node, text string) {
 		if better := suggest.Closest(text, n.Enum); better != "" && text != "" {
 			hint = fmt.Sprintf("; did you mean %q?", better)
 		}
-		c.addFinding(path, "NotSupported", "%s is not supported, but %s%s", n.quoteText(text), joinAlternatives(n.Enum), hint)
+		c.addFinding(path, "NotSupported", "%s is not supported; use %s%s", n.quoteText(text), joinAlternatives(n.Enum), hint)
 	case n.MinLength != nil && length < *n.MinLength && length == 0:
 		c.addFinding(path, "Required", "must not be empty")
 	case n.MinLength != nil && length < *n.MinLength:

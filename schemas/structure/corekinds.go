@@ -27,7 +27,7 @@ func CoreKinds() Kinds {
 		"data":       valuesNode("Values, in base64.", formatByte, true),
 		"stringData": valuesNode("Values as plain text; they win over those of data.", "", true),
 		"immutable":  immutable(),
-		"type":       {Type: "string", Description: "What the values are for. Default: Opaque."},
+		"type":       {Type: "string", Description: "The purpose of the values. Default: Opaque."},
 	})
 	add("ConfigMap", "ConfigMap holds values that everyone in the namespace may read.", true, map[string]*Node{
 		"data":       valuesNode("Values as text.", "", false),

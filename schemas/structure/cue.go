@@ -107,8 +107,8 @@ func (w *cueWriter) writeObject(n *Node, parent string) {
 	w.WriteString("}")
 }
 
-// writeList writes a list. Items of a list with a validator of package list get their own definition:
-// CUE v0.17.1 does not close inline items beside such a validator.
+// writeList writes a list. Items of a list with a validator of package list get their own
+// definition: CUE v0.17.1 does not close inline items beside such a validator.
 func (w *cueWriter) writeList(n *Node, name string) {
 	validated := n.MinItems != nil && *n.MinItems > 1 || n.MaxItems != nil
 	switch {

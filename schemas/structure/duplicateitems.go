@@ -54,7 +54,7 @@ func (c *checker) addDuplicate(path fieldpath.Path, n *Node, first int) {
 	if len(n.ListKeys) == 1 {
 		path = append(path, n.ListKeys[0])
 	}
-	c.addFinding(slices.Clone(path), "Duplicate", "is given already by %s[%d]; items of this list are told apart by it", list, first)
+	c.addFinding(slices.Clone(path), "Duplicate", "is already used by %s[%d]; it must be unique in the list", list, first)
 }
 
 // itemKey returns the key of an item; false if items may be equal or a key is missing.

@@ -167,7 +167,7 @@ func ownerNode() *Node {
 			"apiVersion": text("Group and version of the owner."), "kind": text("Kind of the owner."),
 			"name": text("Name of the owner."), "uid": text("UID of the owner."),
 			"controller":         {Type: "boolean", Description: "Whether the owner is the controller of the object."},
-			"blockOwnerDeletion": {Type: "boolean", Description: "Whether the owner stays until this object is gone."},
+			"blockOwnerDeletion": {Type: "boolean", Description: "Whether the owner stays until this object no longer exists."},
 		},
 	}
 }

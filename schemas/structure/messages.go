@@ -230,7 +230,7 @@ func (n *Node) Constraints() []string {
 	words = append(words, countConstraints("entry", n.MinProperties, n.MaxProperties)...)
 	switch n.ListType {
 	case "map":
-		words = append(words, "items are told apart by "+strings.Join(n.ListKeys, ", "))
+		words = append(words, "the key of an item is "+strings.Join(n.ListKeys, ", "))
 	case "set":
 		words = append(words, "each item is given once")
 	}

@@ -154,13 +154,13 @@ func (r *Repository) findCommit(ctx context.Context, at linePosition) (Answer, e
 		}
 		at = former
 	}
-	return Answer{Reason: fmt.Sprintf("older than the last %d commits, which were looked at", r.limits.Commits)}, nil
+	return Answer{Reason: fmt.Sprintf("older than the last %d commits, which were searched", r.limits.Commits)}, nil
 }
 
 // Reasons why the real commit may be older.
 const (
 	reasonShallow = "or before it: the clone is shallow, and its history ends here"
-	reasonPartial = "or before it: the clone is partial, and lacks what the file was before; `git fetch --refetch --no-filter` gets it"
+	reasonPartial = "or before it: the clone is partial, and lacks the previous content of the file; `git fetch --refetch --no-filter` fetches it"
 )
 
 // positionInParent returns the position of the line in a parent commit. end says why parents are

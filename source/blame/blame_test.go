@@ -81,7 +81,7 @@ func (h *history) subject(file, text string) string {
 func TestBlameLine(t *testing.T) {
 	h := newHistory(t)
 	file := h.write("land/a.yaml", "one\ntwo\nthree\n")
-	assert.Equal(t, "not committed yet", h.subject(file, "two"), "there is no commit at all")
+	assert.Equal(t, "not committed yet", h.subject(file, "two"), "there is not a commit at all")
 	first := h.commit("first")
 	h.write("other.yaml", "x\n")
 	h.commit("another file")
@@ -97,7 +97,7 @@ func TestBlameLine(t *testing.T) {
 	assert.Equal(t, "not committed yet", h.subject(file, "2 changed"))
 	assert.Equal(t, "first", h.subject(file, "one"), "below an edit that is not committed")
 
-	assert.Equal(t, "older than the last 2 commits, which were looked at", h.line(file, "three", Limits{Commits: 2}).Reason)
+	assert.Equal(t, "older than the last 2 commits, which were searched", h.line(file, "three", Limits{Commits: 2}).Reason)
 	assert.Contains(t, h.line(file, "three", Limits{FileSize: 3}).Reason, "larger than 3 bytes")
 }
 
@@ -170,7 +170,7 @@ func TestOutsideOfTheRepository(t *testing.T) {
 	_, err = repo.BlameLine(t.Context(), filepath.Join(t.TempDir(), "x.yaml"), 1)
 	require.ErrorContains(t, err, "it is not in the repository")
 	_, err = Open(t.TempDir(), Limits{})
-	require.ErrorContains(t, err, "is in no Git repository")
+	require.ErrorContains(t, err, "is not in a Git repository")
 }
 
 func TestMatchLine(t *testing.T) {

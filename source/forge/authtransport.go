@@ -71,7 +71,7 @@ func (c *authTransport) CloseIdleConnections() { c.next.CloseIdleConnections() }
 
 func (c *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != c.base.Scheme || req.URL.Host != c.base.Host {
-		return nil, fmt.Errorf("a request to %s instead of %s is not made", req.URL.Host, c.base.Host)
+		return nil, fmt.Errorf("a redirect to %s instead of %s is not followed", req.URL.Host, c.base.Host)
 	}
 	req = req.Clone(req.Context())
 	req.Header.Set("User-Agent", "pergola")
@@ -104,7 +104,7 @@ func (c *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 func (c *authTransport) refusalError(res *http.Response, body []byte) *Error {
 	out := &Error{Status: res.StatusCode, Message: c.redact(messageOf(body))}
 	if location := res.Header.Get("Location"); location != "" && res.StatusCode < 400 {
-		out.Message = "it sends to another address; was the repository, or the forge, moved?"
+		out.Message = "it redirects to another address; was the repository, or the forge, moved?"
 	}
 	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds >= 0 {
 		out.RetryAfter, out.RateLimited = time.Duration(min(seconds, 3600))*time.Second, res.StatusCode == http.StatusForbidden

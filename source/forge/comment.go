@@ -88,7 +88,7 @@ func (f *Forge) EnsureComment(ctx context.Context, repository string, number int
 	}
 	empty := strings.TrimSpace(c.Body) == ""
 	if empty && !c.DeleteEmpty {
-		return Result{}, errors.New("there is no text to comment with")
+		return Result{}, errors.New("the text of the comment is empty")
 	}
 	pull := pullRequest{Forge: f, repository: repository, number: number, marker: "<!-- pergola:" + c.Marker + " -->", author: c.Author}
 	body, cut := "", 0
@@ -108,7 +108,7 @@ func (f *Forge) EnsureComment(ctx context.Context, repository string, number int
 		}
 		wait := max(p.Backoff.Step(), least)
 		if until, ok := ctx.Deadline(); ok && p.Clock.Now().Add(wait).After(until) {
-			return Result{}, fmt.Errorf("%w; the next try would be in %s, when the time is over", err, wait.Round(time.Second))
+			return Result{}, fmt.Errorf("%w; the next attempt would be in %s, after the deadline", err, wait.Round(time.Second))
 		}
 		if p.OnWait != nil {
 			p.OnWait(err, wait)

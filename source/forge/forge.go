@@ -157,7 +157,7 @@ func checkRepository(name string) error {
 func LocateRepository(source, at string) (forge, repository string, err error) {
 	u, err := url.Parse(source)
 	if err != nil || u.Host == "" {
-		return "", "", errors.New("the URL of the source names no host: a forge cannot be found by it")
+		return "", "", errors.New("the URL of the source names no host, so its forge is unknown")
 	}
 	repository = strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
 	switch u.Scheme {
@@ -203,5 +203,5 @@ func (f *Forge) TokenLogin(ctx context.Context) (string, error) {
 	case err == nil && user != nil:
 		return user.Login, nil
 	}
-	return "", f.wrapError("asking who the token belongs to", err)
+	return "", f.wrapError("reading the user of the token", err)
 }

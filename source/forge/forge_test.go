@@ -175,7 +175,7 @@ func TestEnsureComment(t *testing.T) {
 		assert.Equal(t, Deleted, keep(Comment{Marker: "diff", Body: " \n", DeleteEmpty: true}).Outcome)
 		assert.Len(t, s.Comments(), 10)
 		_, err := f.EnsureComment(context.Background(), "o/r", 3, Comment{Marker: "diff"}, fastRetryPolicy())
-		require.ErrorContains(t, err, "no text")
+		require.ErrorContains(t, err, "is empty")
 		_, err = f.EnsureComment(context.Background(), "o/r", 3, Comment{Marker: "--> x", Body: "x"}, fastRetryPolicy())
 		require.ErrorContains(t, err, "marker")
 	})
@@ -271,7 +271,7 @@ func TestOwnCertificatesAndNoOtherHost(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, f.SetStatus(context.Background(), "o/r", commit, Status{State: Success}))
 		_, err = f.http.Get("http://127.0.0.1:1/")
-		require.ErrorContains(t, err, "is not made")
+		require.ErrorContains(t, err, "is not followed")
 		f.Close()
 	}
 	assert.Equal(t, 4, asked)

@@ -98,7 +98,7 @@ func (c *Client) RequestSync(ctx context.Context, receiver string, push Push, te
 		}
 		var p Progress
 		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
-			return last, true, errors.New("it answered what is no progress of a sync")
+			return last, true, errors.New("its answer is not the progress of a sync")
 		}
 		p.Phase, p.Message, p.Err = boundedText(p.Phase, 64), boundedText(p.Message, 4096), boundedText(p.Err, 4096)
 		last = p

@@ -47,7 +47,7 @@ func ParsePushes(in io.Reader, by string) ([]Push, error) {
 			continue
 		}
 		if len(fields) != 3 || !commitName.MatchString(fields[0]) || !commitName.MatchString(fields[1]) {
-			return nil, errors.New("standard input is not what Git gives to a post-receive hook: lines of OLD NEW REF")
+			return nil, errors.New("standard input is not from a post-receive hook of Git: each line has to be OLD NEW REF")
 		}
 		push := Push{Ref: boundedText(fields[2], 255), Commit: fields[1], By: boundedText(by, 100)}
 		if strings.Trim(push.Commit, "0") == "" {
@@ -58,7 +58,7 @@ func ParsePushes(in io.Reader, by string) ([]Push, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading what was pushed: %w", err)
+		return nil, fmt.Errorf("reading the pushed refs: %w", err)
 	}
 	if len(out) > maxRefs {
 		return []Push{{By: boundedText(by, 100)}}, nil
@@ -75,7 +75,7 @@ func isFollowable(ref string) bool {
 // they are done. Failures are reported but not returned: the push has happened.
 func (h *PostReceive) Run(ctx context.Context, pushes []Push) {
 	var cancel context.CancelFunc
-	ctx, cancel = context.WithTimeoutCause(ctx, h.FollowTimeout, fmt.Errorf("after %s it is not followed any longer", h.FollowTimeout))
+	ctx, cancel = context.WithTimeoutCause(ctx, h.FollowTimeout, fmt.Errorf("the time limit of %s is over", h.FollowTimeout))
 	defer cancel()
 	p := &progressPrinter{out: h.Out, showLandscape: len(h.Receivers) > 1}
 	var group sync.WaitGroup
@@ -97,16 +97,16 @@ func (h *PostReceive) requestSync(ctx context.Context, t *progressPrinter, recei
 	var refused *RefusedError
 	switch {
 	case errors.As(err, &refused):
-		t.printLine(landscape, "Pergola did not take the request: "+refused.Error()+". It looks for new commits by itself.")
+		t.printLine(landscape, "Pergola rejected the request: "+refused.Error()+". It polls for new commits.")
 	case err != nil && last.Phase == "" && !followed:
-		t.printLine(landscape, "Pergola cannot be asked for a sync now ("+boundedText(err.Error(), 300)+"). It looks for new commits by itself.")
+		t.printLine(landscape, "A sync cannot be requested now ("+boundedText(err.Error(), 300)+"). Pergola polls for new commits.")
 	case err != nil:
-		t.printLine(landscape, "The sync is not followed any longer ("+boundedText(err.Error(), 300)+"). It goes on.")
+		t.printLine(landscape, "The hook stops following the sync ("+boundedText(err.Error(), 300)+"). The sync continues.")
 	case last.Done && last.Err != "":
 		t.printFailure(landscape, last)
 	case !followed || last.Phase != "":
 	default:
-		t.printLine(landscape, "A sync was asked for.")
+		t.printLine(landscape, "A sync was requested.")
 	}
 }
 
@@ -150,9 +150,9 @@ func (t *progressPrinter) printProgress(landscape string, p Progress) {
 // printFailure is conspicuous: Git shows it among much other output.
 func (t *progressPrinter) printFailure(landscape string, p Progress) {
 	const rule = "**********************************************************************"
-	what, stays := "SYNC FAILED of ", "The commit is pushed, but not applied, or not all of it. What was applied before stays."
+	what, stays := "SYNC FAILED of ", "The commit is pushed, but not or only partly applied. Objects that were applied before stay."
 	if p.Applied {
-		what, stays = "NOT DONE ON ALL SEEDS of ", "The commit is applied in the runtime cluster and the virtual garden. Each gardenlet does what is left on its seed as soon as it can."
+		what, stays = "NOT DONE ON ALL SEEDS of ", "The commit is applied in the runtime cluster and the virtual garden. Each gardenlet applies the rest on its seed as soon as it can."
 	}
 	for _, line := range []string{rule, what + landscape + ": " + p.Err, stays, rule} {
 		t.printLine(landscape, line)

@@ -102,7 +102,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	proof, proven := verifyProof(target, known, req.Header, body.data, r.clock.Now())
 	if !proven {
 		r.rateLimits.countFailure(sender)
-		r.writeAnswer(w, "", resultRefused, http.StatusNotFound, "no such receiver, or not its secret")
+		r.writeAnswer(w, "", resultRefused, http.StatusNotFound, "no such receiver, or a wrong secret")
 		return
 	}
 	r.serveDelivery(w, req, delivery{name: name, target: target, proof: proof, source: sender.source, body: body})
@@ -138,17 +138,17 @@ func (r *Receiver) serveDelivery(w http.ResponseWriter, req *http.Request, d del
 	d.body.release()
 	switch {
 	case err != nil:
-		r.writeAnswer(w, label, resultInvalid, http.StatusBadRequest, "the body is not what a push looks like")
+		r.writeAnswer(w, label, resultInvalid, http.StatusBadRequest, "the body does not have the form of a push")
 	case kind == kindPing:
 		r.writeAnswer(w, label, resultPing, http.StatusOK, "pong")
 	case kind == kindOther || !isFollowed(d.target.Ref, push.Ref):
-		r.writeAnswer(w, label, resultIgnored, http.StatusAccepted, "nothing that this landscape follows")
+		r.writeAnswer(w, label, resultIgnored, http.StatusAccepted, "this landscape does not follow it")
 	case d.target.Type == landscapev1alpha1.ReceiverHMAC && req.URL.Query().Get("follow") == "true":
 		r.streamSync(w, req, d.name, push)
 	default:
-		r.log.V(1).Info("a push was told", "receiver", label, "ref", push.Ref, "commit", push.Commit)
+		r.log.V(1).Info("push received", "receiver", label, "ref", push.Ref, "commit", push.Commit)
 		r.debouncer.add(d.name.key(), push)
-		r.writeAnswer(w, label, resultRequested, http.StatusAccepted, "a sync was asked for")
+		r.writeAnswer(w, label, resultRequested, http.StatusAccepted, "a sync was requested")
 	}
 }
 

@@ -23,7 +23,7 @@ func (r *Receiver) streamSync(w http.ResponseWriter, req *http.Request, name rec
 		defer func() { <-r.streams }()
 	default:
 		r.debouncer.add(name.key(), push)
-		r.writeAnswer(w, name.String(), resultRequested, http.StatusAccepted, "a sync was asked for; too many are followed to follow this one")
+		r.writeAnswer(w, name.String(), resultRequested, http.StatusAccepted, "a sync was requested; it cannot be followed, because too many are followed")
 		return
 	}
 	ctx, cancel := context.WithCancel(req.Context())
@@ -32,7 +32,7 @@ func (r *Receiver) streamSync(w http.ResponseWriter, req *http.Request, name rec
 	r.debouncer.add(name.key(), push)
 	if err != nil {
 		r.log.Info("a sync cannot be followed", "receiver", name.String(), "error", err.Error())
-		r.writeAnswer(w, name.String(), resultRequested, http.StatusAccepted, "a sync was asked for; it cannot be followed at the moment")
+		r.writeAnswer(w, name.String(), resultRequested, http.StatusAccepted, "a sync was requested; it cannot be followed at the moment")
 		return
 	}
 	r.metrics.requests.WithLabelValues(name.String(), resultRequested).Inc()
@@ -40,7 +40,7 @@ func (r *Receiver) streamSync(w http.ResponseWriter, req *http.Request, name rec
 	w.Header().Set("X-Accel-Buffering", "no")
 	out := lineWriter{ResponseController: http.NewResponseController(w), w: w}
 	_ = out.SetReadDeadline(time.Time{}) // the request's deadline would end the stream
-	if !out.writeProgress(Progress{Time: r.clock.Now(), Phase: PhaseQueued, Message: "A sync was asked for."}) {
+	if !out.writeProgress(Progress{Time: r.clock.Now(), Phase: PhaseQueued, Message: "A sync was requested."}) {
 		return
 	}
 	r.streamProgress(ctx, out, progress)
@@ -56,7 +56,7 @@ func (r *Receiver) streamProgress(ctx context.Context, out lineWriter, progress 
 			return
 		case p, ok := <-progress:
 			if !ok {
-				out.writeProgress(Progress{Time: r.clock.Now(), Phase: PhaseUnfollowed, Message: "The operator stops following. The sync goes on.", Done: true})
+				out.writeProgress(Progress{Time: r.clock.Now(), Phase: PhaseUnfollowed, Message: "The operator stops following. The sync continues.", Done: true})
 				return
 			}
 			p.Message, p.Err = boundedText(p.Message, 4096), boundedText(p.Err, 4096)
@@ -68,7 +68,7 @@ func (r *Receiver) streamProgress(ctx context.Context, out lineWriter, progress 
 				return
 			}
 		case <-end:
-			out.writeProgress(Progress{Time: r.clock.Now(), Phase: PhaseUnfollowed, Message: "The sync takes longer than it is followed. It goes on.", Done: true})
+			out.writeProgress(Progress{Time: r.clock.Now(), Phase: PhaseUnfollowed, Message: "The sync takes longer than the operator follows it. It continues.", Done: true})
 			return
 		}
 	}

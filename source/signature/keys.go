@@ -83,6 +83,6 @@ func (k *Keys) verify(payload, sign []byte, now time.Time) (string, error) {
 	case strings.HasPrefix(text, sshStart):
 		return k.verifySSH(payload, sign, now)
 	default:
-		return "", errors.New("its signature is neither one of OpenPGP nor one of SSH")
+		return "", errors.New("its signature is neither from OpenPGP nor from SSH")
 	}
 }

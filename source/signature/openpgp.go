@@ -22,11 +22,11 @@ func (k *Keys) readOpenPGP(data []byte) error {
 			return nil
 		}
 		if err != nil || block.Type != openpgp.PublicKeyType {
-			return errors.New("it is no OpenPGP public key in armour")
+			return errors.New("it is not an armored OpenPGP public key")
 		}
 		ring, err := openpgp.ReadKeyRing(block.Body)
 		if err != nil {
-			return errors.New("it is no OpenPGP public key that can be read")
+			return errors.New("it is not a readable OpenPGP public key")
 		}
 		k.openPGP = append(k.openPGP, ring...)
 	}
@@ -35,7 +35,7 @@ func (k *Keys) readOpenPGP(data []byte) error {
 func (k *Keys) verifyOpenPGP(payload, sign []byte, now time.Time) (string, error) {
 	block, err := armor.Decode(bytes.NewReader(sign))
 	if err != nil || block.Type != openpgp.SignatureType {
-		return "", errors.New("its signature is no OpenPGP signature in armour")
+		return "", errors.New("its signature is not an armored OpenPGP signature")
 	}
 	body, err := io.ReadAll(io.LimitReader(block.Body, 64<<10))
 	if err != nil {
@@ -53,13 +53,13 @@ func (k *Keys) verifyOpenPGP(payload, sign []byte, now time.Time) (string, error
 	case errors.Is(err, pgperrors.ErrKeyRevoked):
 		return "", fmt.Errorf("it is signed by the OpenPGP key %s, which was revoked", issuer)
 	case errors.Is(err, pgperrors.ErrKeyExpired):
-		return "", fmt.Errorf("it is signed by the OpenPGP key %s, which has expired: if its owner made it valid for longer, put the new public key into the Secret", issuer)
+		return "", fmt.Errorf("it is signed by the OpenPGP key %s, which has expired: if its owner extended it, put the new public key into the Secret", issuer)
 	case errors.Is(err, pgperrors.ErrSignatureExpired):
 		return "", fmt.Errorf("its signature by the OpenPGP key %s has expired", issuer)
 	case err != nil:
-		return "", fmt.Errorf("its signature by the OpenPGP key %s does not hold: %w", issuer, err)
+		return "", fmt.Errorf("its signature by the OpenPGP key %s is not valid: %w", issuer, err)
 	case signer == nil || found == nil:
-		return "", errors.New("its signature does not hold")
+		return "", errors.New("its signature is not valid")
 	}
 	if key := signer.PrimaryKey; key.PubKeyAlgo == packet.PubKeyAlgoRSA || key.PubKeyAlgo == packet.PubKeyAlgoRSASignOnly {
 		if bits, err := key.BitLength(); err != nil || bits < minRSABits {

@@ -61,12 +61,12 @@ func TestRejectedKeys(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"nothing":        {"", "no public key"},
 		"private":        {"-----BEGIN OPENSSH PRIVATE KEY-----\n", "private key"},
-		"text":           {"hello", "neither an OpenPGP key"},
-		"text and more":  {"hello world again", "neither an OpenPGP key"},
-		"broken armour":  {"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nxx\n-----END PGP PUBLIC KEY BLOCK-----\n", "no OpenPGP public key"},
+		"text":           {"hello", "neither an armored OpenPGP key"},
+		"text and more":  {"hello world again", "neither an armored OpenPGP key"},
+		"broken armour":  {"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nxx\n-----END PGP PUBLIC KEY BLOCK-----\n", "not a readable OpenPGP public key"},
 		"an authority":   {"a cert-authority ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3nrzNhhyHBnGwmfyW1bVYKqPh0gTSuQAWR5yXzJ2mu", "cert-authority"},
 		"unknown option": {"a sudo=\"x\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3nrzNhhyHBnGwmfyW1bVYKqPh0gTSuQAWR5yXzJ2mu", "not known"},
-		"no time":        {"a valid-before=\"soon\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3nrzNhhyHBnGwmfyW1bVYKqPh0gTSuQAWR5yXzJ2mu", "no time"},
+		"no time":        {"a valid-before=\"soon\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3nrzNhhyHBnGwmfyW1bVYKqPh0gTSuQAWR5yXzJ2mu", "is not a time"},
 	} {
 		_, err := ReadKeys(map[string][]byte{"file": []byte(c[0])})
 		require.ErrorContains(t, err, c[1], name)

@@ -54,18 +54,18 @@ func parseSSHKey(line string) (sshKey, error) {
 	if first, _, _ := strings.Cut(line, " "); isKeyType(first) {
 		key, comment, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
 		if err != nil {
-			return sshKey{}, errors.New("it is no SSH public key")
+			return sshKey{}, errors.New("it is not an SSH public key")
 		}
 		return checkStrength(sshKey{key: key, principal: comment})
 	}
 	// principals [options] type key [comment]. The options have the format of authorized_keys.
 	principals, rest, ok := strings.Cut(line, " ")
 	if !ok {
-		return sshKey{}, errors.New("it is neither an OpenPGP key in armour nor an SSH public key")
+		return sshKey{}, errors.New("it is neither an armored OpenPGP key nor an SSH public key")
 	}
 	key, comment, options, _, err := ssh.ParseAuthorizedKey([]byte(strings.TrimSpace(rest)))
 	if err != nil {
-		return sshKey{}, errors.New("it is neither an OpenPGP key in armour nor an SSH public key nor a line of allowed_signers")
+		return sshKey{}, errors.New("it is neither an armored OpenPGP key nor an SSH public key nor a line of allowed_signers")
 	}
 	out := sshKey{key: key, principal: strings.Trim(principals, `"`)}
 	if out.principal == "" || out.principal == "*" {
@@ -122,7 +122,7 @@ func parseSignerTime(text string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: write it like 20301231 or 20301231235959Z", text)
+	return time.Time{}, fmt.Errorf("%q is not a time: write it like 20301231 or 20301231235959Z", text)
 }
 
 func (k sshKey) checkValidity(now time.Time) error {
@@ -171,7 +171,7 @@ func (k *Keys) verifySSH(payload, sign []byte, now time.Time) (string, error) {
 	}
 	fingerprint := ssh.FingerprintSHA256(public)
 	if blob.Namespace != sshNamespace {
-		return "", fmt.Errorf("its signature by the SSH key %s is one for %q, not for Git", fingerprint, blob.Namespace)
+		return "", fmt.Errorf("its signature by the SSH key %s is for %q, not for Git", fingerprint, blob.Namespace)
 	}
 	var signature ssh.Signature
 	if err := ssh.Unmarshal(blob.Signature, &signature); err != nil || len(signature.Rest) > 0 && !strings.HasPrefix(signature.Format, "sk-") {
@@ -196,7 +196,7 @@ func (k *Keys) verifySSH(payload, sign []byte, now time.Time) (string, error) {
 		Digest                             []byte
 	}{blob.Namespace, blob.Reserved, blob.HashAlgorithm, digest})...)
 	if err := public.Verify(signed, &signature); err != nil {
-		return "", fmt.Errorf("its signature by the SSH key %s does not hold: what was signed was changed", fingerprint)
+		return "", fmt.Errorf("its signature by the SSH key %s is not valid: the signed content was changed", fingerprint)
 	}
 	refusal := errors.New("is not trusted")
 	for _, key := range k.sshKeys {

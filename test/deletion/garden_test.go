@@ -167,7 +167,7 @@ func testLostVirtualGarden(s *deletionStage, before world.Objects) {
 	report, err := s.apply(0)
 	require.NoError(s, err)
 	require.Len(s, report.Owners, 1)
-	assert.Contains(s, strings.Join(report.Owners[0].Notes, "\n"), "virtual-garden-kube-apiserver is gone")
+	assert.Contains(s, strings.Join(report.Owners[0].Notes, "\n"), "virtual-garden-kube-apiserver does not exist")
 	s.requireAsBefore(before)
 }
 

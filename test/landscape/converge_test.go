@@ -201,7 +201,7 @@ func testNoChanges(t *testing.T, s *testStage) {
 		assert.NotEmpty(t, o.Bundles, o.Name)
 		for _, b := range o.Bundles {
 			if isWaiting(b) {
-				assert.Regexp(t, "nobody serves the API server of the Shoot|nobody answers its webhooks", b.Message)
+				assert.Regexp(t, "nothing serves the API server of the Shoot|nothing answers its webhooks", b.Message)
 				continue
 			}
 			assert.Equal(t, owner.StateHealthy, b.State, "%s %s: %s", o.Name, b.Bundle, b.Message)

@@ -66,7 +66,7 @@ func testDisableLargeComponent(t *testing.T, s *testStage) {
 	}
 	assert.Equal(t, []owner.BundleState{{
 		Bundle: "vpa", Cluster: runtimeCluster, Objects: len(resources), State: owner.StateLeftOver,
-		Message: "its component is not enabled any more: the next apply removes it",
+		Message: "its component is no longer enabled: the next apply removes it",
 	}}, left)
 	assert.Len(t, p.Items, len(resources))
 

@@ -21,7 +21,7 @@ func testImmutableField(t *testing.T, s *testStage) {
 	all := strings.Join(problems, "\n")
 	assert.Contains(t, all, "Shoot garden-local/local: ")
 	assert.Contains(t, all, "spec.networking.services")
-	assert.Contains(t, all, "shoot garden-local/local: not reconciled, because what Git declares for it could not be applied")
+	assert.Contains(t, all, "shoot garden-local/local: not reconciled, because its declaration could not be applied")
 	assert.Empty(t, before.without(s.snapshot()), "nothing was written for it")
 	undo()
 	report, c := s.mustApply()

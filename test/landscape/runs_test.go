@@ -89,7 +89,7 @@ data: {a: b}
 	started := time.Now()
 	assert.Equal(t, 130, run.wait(t))
 	assert.Less(t, time.Since(started), time.Minute, "the pods never get ready: it was the signal that ended it")
-	assert.Contains(t, run.stderr.String(), "interrupted: what was sent is recorded")
+	assert.Contains(t, run.stderr.String(), "interrupted: the inventories record all sent objects")
 	assert.True(t, s.inventoryObjects(s.snapshot())[runtimeCluster+": ConfigMap garden/sent-before-the-end"])
 
 	// Also in the middle of the work, while nothing waits.
@@ -131,7 +131,7 @@ func testRemovedShoot(t *testing.T, s *testStage) {
 	assert.Empty(t, before.without(s.snapshot()))
 	run := s.cli("apply", s.dir)
 	assert.Equal(t, 1, run.run(t), "the clusters are not as Git says")
-	assert.Contains(t, run.stderr.String(), "held Shoot garden-local/local (landscape local, declarations): its file is gone")
+	assert.Contains(t, run.stderr.String(), "held Shoot garden-local/local (landscape local, declarations): its file no longer exists")
 	s.write("projects/local/shoot.yaml", text)
 	report, c = s.mustApply()
 	assert.Empty(t, report.Held)

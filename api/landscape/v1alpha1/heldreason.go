@@ -92,13 +92,13 @@ func (r HeldReason) String() string {
 	case HeldNotReviewed:
 		text = "it is not in the reviewed difference"
 	case HeldPossibleMove:
-		text = "it may have moved to another landscape: it is deleted when these have been synced and do not declare it: " + r.Detail
+		text = "it may have moved to another landscape; it is deleted once these are synced and do not declare it: " + r.Detail
 	case HeldPossibleMoveUnreviewed:
-		text = "it may have moved to another landscape: no review has shown that it goes, so that it needs an approval, also when these have been " +
-			"synced and do not declare it: " + r.Detail
+		text = "it may have moved to another landscape, and no review has shown its deletion, so it needs an approval " +
+			"even after these are synced: " + r.Detail
 	}
 	if r.Earlier {
-		return "it is held since before: " + text
+		return "it is still held: " + text
 	}
 	return text
 }

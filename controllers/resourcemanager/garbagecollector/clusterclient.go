@@ -54,7 +54,7 @@ func newClusterClient(config *rest.Config, pageSize int64) (*clusterClient, erro
 func (c *clusterClient) servedKinds(ctx context.Context, want []schema.GroupVersionKind) ([]servedKind, error) {
 	groups := &metav1.APIGroupList{}
 	if err := c.discovery.Get().AbsPath("/apis").Do(ctx).Into(groups); err != nil {
-		return nil, fmt.Errorf("asking for the API groups: %w", err)
+		return nil, fmt.Errorf("reading the API groups: %w", err)
 	}
 	versions := map[string]bool{"v1": true}
 	for _, group := range groups.Groups {
@@ -76,7 +76,7 @@ func (c *clusterClient) servedKinds(ctx context.Context, want []schema.GroupVers
 			}
 			list := &metav1.APIResourceList{}
 			if err := c.discovery.Get().AbsPath(path).Do(ctx).Into(list); err != nil {
-				return nil, fmt.Errorf("asking for the kinds of %s: %w", gv, err)
+				return nil, fmt.Errorf("reading the kinds of %s: %w", gv, err)
 			}
 			resources[gv] = list
 		}
@@ -202,7 +202,7 @@ func (c *clusterClient) findUsed(ctx context.Context, want []schema.GroupVersion
 		return nil, err
 	}
 	if hasMissingKind(before, served) {
-		return nil, errors.New("kinds that may refer to objects went while they were looked at: nothing is deleted before they are looked at again")
+		return nil, errors.New("API kinds that may refer to objects disappeared during the scan: nothing is deleted until the next scan")
 	}
 	names := map[string][]objectID{}
 	for id := range candidates {

@@ -149,7 +149,7 @@ func Add(mgr manager.Manager, o Options) error {
 func newCollector(o Options) (*collector, error) {
 	cluster, err := newClusterClient(o.Target, o.PageSize)
 	if err != nil {
-		return nil, fmt.Errorf("the garbage collector's clients: %w", err)
+		return nil, fmt.Errorf("creating the clients of the garbage collector: %w", err)
 	}
 	m, err := newMetrics(o.Metrics)
 	if err != nil {
@@ -201,14 +201,14 @@ func (c *collector) scan(ctx context.Context, logger logr.Logger) (time.Duration
 			continue
 		}
 		for id, by := range kept {
-			logger.Info("keeping what is named without an annotation", "kind", id.kind, "namespace", namespace, "name", id.name, "by", by)
+			logger.Info("keeping an object that is named without an annotation", "kind", id.kind, "namespace", namespace, "name", id.name, "by", by)
 			delete(candidates, id)
 		}
 		if err := c.deleteGarbage(ctx, logger, candidates); err != nil {
 			failed = append(failed, err)
 		}
 	}
-	logger.Info("looked for garbage", "objects", len(objects), "unreferenced", len(c.unreferenced), "next", next.String())
+	logger.Info("scanned for garbage", "objects", len(objects), "unreferenced", len(c.unreferenced), "next", next.String())
 	return next, errors.Join(failed...)
 }
 

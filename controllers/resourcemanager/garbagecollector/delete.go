@@ -30,7 +30,7 @@ func (c *collector) deleteGarbage(ctx context.Context, logger logr.Logger, garba
 			delete(c.unreferenced, id)
 			if gone {
 				c.metrics.deleted.WithLabelValues(id.kind).Inc()
-				logger.Info("deleted what nothing refers to", "kind", id.kind, "namespace", id.namespace, "name", id.name)
+				logger.Info("deleted an unreferenced object", "kind", id.kind, "namespace", id.namespace, "name", id.name)
 			}
 			return nil
 		})

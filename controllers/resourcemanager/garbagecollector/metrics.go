@@ -22,13 +22,13 @@ func newMetrics(to prometheus.Registerer) (*collectorMetrics, error) {
 		deleted: prometheus.NewCounterVec(prometheus.CounterOpts{Name: metricsPrefix + "deleted_objects_total",
 			Help: "Secrets and ConfigMaps that were deleted because nothing referred to them, by kind."}, []string{"kind"}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "failed_passes_total",
-			Help: "Looks at the cluster that failed at least in part."}),
+			Help: "Scans of the cluster that failed at least in part."}),
 		lastSuccess: prometheus.NewGauge(prometheus.GaugeOpts{Name: metricsPrefix + "last_success_timestamp_seconds",
-			Help: "When the last look at the cluster without a failure ended, in seconds since 1970."}),
+			Help: "End of the last scan of the cluster without a failure, in seconds since 1970."}),
 		objects: prometheus.NewGauge(prometheus.GaugeOpts{Name: metricsPrefix + "objects",
-			Help: "Secrets and ConfigMaps that are deleted once nothing refers to them, at the last look."}),
+			Help: "Secrets and ConfigMaps that are deleted once nothing refers to them, at the last scan."}),
 		unreferenced: prometheus.NewGauge(prometheus.GaugeOpts{Name: metricsPrefix + "unreferenced_objects",
-			Help: "Those of them that nothing referred to."}),
+			Help: "Secrets and ConfigMaps that nothing referred to at the last scan."}),
 	}
 	return m, errors.Join(register(to, &m.deleted), register(to, &m.failures), register(to, &m.lastSuccess), register(to, &m.objects), register(to, &m.unreferenced))
 }

@@ -22,7 +22,7 @@ func TestAppliedMessage(t *testing.T) {
 		"kept":    {[]apply.ObjectResult{{Ref: pod, ImmutableFields: []string{"spec.a", "spec.b"}}}, messageApplied + messageImmutable + "Pod n/p (spec.a, spec.b).", true},
 		"dropped": {[]apply.ObjectResult{{Ref: pod, Action: apply.Unchanged, Dropped: []string{"spec.a"}}}, messageApplied + messageDropped + "Pod n/p (spec.a).", true},
 		"both":    {[]apply.ObjectResult{{Ref: pod, ImmutableFields: []string{"spec.a"}, Dropped: []string{"spec.b"}}}, messageApplied + messageImmutable + "Pod n/p (spec.a)." + messageDropped + "Pod n/p (spec.b).", true},
-		"leaving": {[]apply.ObjectResult{{Ref: pod, Action: apply.Deleting, Message: "waits"}}, messageApplied + " Still there: Pod n/p: waits", false},
+		"leaving": {[]apply.ObjectResult{{Ref: pod, Action: apply.Deleting, Message: "waits"}}, messageApplied + " Remaining: Pod n/p: waits", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := &apply.Result{Objects: c.objects}

@@ -78,9 +78,9 @@ func (r *Reconciler) ChangeSinceApply(ctx context.Context, mr *resourcesv1alpha1
 	_, checksum, _, err := r.readObjects(ctx, mr)
 	switch {
 	case err != nil:
-		return "has no data Secret that can be read"
+		return "has no readable data Secret"
 	case checksum != ptr.Deref(mr.Status.SecretsDataChecksum, ""):
-		return "has another content in its data Secret than was applied"
+		return "has a data Secret that changed since its objects were applied"
 	}
 	return ""
 }

@@ -25,7 +25,7 @@ func (r *Reconciler) isDeletionByOwner(mr *resourcesv1alpha1.ManagedResource) bo
 func withoutDeletions(o apply.ApplyOptions) apply.ApplyOptions {
 	o.NoDelete = true
 	o.HoldRecreate = func(apply.Entry) *change.Reason {
-		return &change.Reason{Code: landscapev1alpha1.HeldForManagedResourceWriter, Detail: "it has to be made anew, which is left to who wrote the ManagedResource"}
+		return &change.Reason{Code: landscapev1alpha1.HeldForManagedResourceWriter, Detail: "it must be recreated, which is left to the author of the ManagedResource"}
 	}
 	return o
 }

@@ -36,7 +36,7 @@ func (r *Reconciler) otherFinalizer(mr *resourcesv1alpha1.ManagedResource) strin
 }
 
 // errOtherClass ends a run for a ManagedResource that another class has started to reconcile.
-var errOtherClass = errors.New("another class has it")
+var errOtherClass = errors.New("another class reconciles it")
 
 func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
 	if slices.Contains(mr.Finalizers, r.finalizer()) {

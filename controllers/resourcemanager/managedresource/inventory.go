@@ -164,7 +164,7 @@ func (i *statusInventory) objectReferences(entries []apply.Entry) ([]resourcesv1
 		return resources, err
 	}
 	return nil, &apply.ObjectError{Cluster: i.reconciler.Source.Name(), Object: managedResourceRef(i.managedResource.Namespace, i.managedResource.Name), Op: "write the inventory", Reason: apply.Invalid,
-		Message: fmt.Sprintf("the inventory of its %d objects would have %d KiB, and may have %d KiB: the storage of the API server takes 1.5 MiB for an object",
+		Message: fmt.Sprintf("the inventory of its %d objects needs %d KiB, but at most %d KiB are allowed: etcd stores at most 1.5 MiB an object",
 			len(entries), size>>10, inventoryHardLimit>>10),
 		Hint: "split it into several ManagedResources; nothing of it is applied until then"}
 }

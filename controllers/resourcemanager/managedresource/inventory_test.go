@@ -47,8 +47,8 @@ func TestLargeInventory(t *testing.T) {
 	assert.Equal(t, map[string]string{resourcesv1alpha1.Origin: "garden/before"}, many[0].Annotations, "whose it was decides whether it may be deleted")
 
 	_, err = inventory.objectReferences(entries(9000))
-	require.ErrorContains(t, err, "the inventory of its 9000 objects would have")
-	assert.ErrorContains(t, err, "may have 1280 KiB")
+	require.ErrorContains(t, err, "the inventory of its 9000 objects needs")
+	assert.ErrorContains(t, err, "at most 1280 KiB")
 	assert.Equal(t, apply.Invalid, apply.ReasonOf(err))
 }
 

@@ -183,7 +183,7 @@ func (r *Reconciler) deleteIfAllowed(ctx context.Context, mr *resourcesv1alpha1.
 		return &Outcome{ManagedResource: mr}, nil
 	}
 	if r.Options.NoDelete {
-		return &Outcome{ManagedResource: mr}, fmt.Errorf("ManagedResource %s/%s is being deleted, or has another class: its objects stay, since nothing is deleted now", mr.Namespace, mr.Name)
+		return &Outcome{ManagedResource: mr}, fmt.Errorf("ManagedResource %s/%s is being deleted, or has another class: its objects stay, because deletions are not allowed now", mr.Namespace, mr.Name)
 	}
 	return r.deleteObjects(ctx, mr)
 }
@@ -292,7 +292,7 @@ func appliedMessage(result *apply.Result) string {
 	note(messageImmutable, func(o apply.ObjectResult) []string { return o.ImmutableFields })
 	note(messageDropped, func(o apply.ObjectResult) []string { return o.Dropped })
 	if err := pendingError(result); err != nil {
-		message += " Still there: " + strings.ReplaceAll(err.Error(), "\n", "; ")
+		message += " Remaining: " + strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	return message
 }

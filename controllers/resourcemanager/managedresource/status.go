@@ -20,10 +20,10 @@ import (
 // Messages of the conditions; reasons are upstream's.
 const (
 	messageApplied   = "All resources are applied."
-	messageImmutable = " Kept as they are, since they cannot change on a live object: "
-	messageDropped   = " Fields that the API server drops (as behind a closed feature gate): "
+	messageImmutable = " Unchanged, because these fields are immutable: "
+	messageDropped   = " Fields that the API server drops (for example, behind a disabled feature gate): "
 	messageApplying  = "The resources are currently being applied."
-	messageEmpty     = "Nothing is left in its Secrets, which is taken for a mistake: set spec.secretRefs to [] to delete all. Still there: "
+	messageEmpty     = "Its Secrets have no objects, which looks like a mistake: set spec.secretRefs to [] to delete all. Remaining: "
 	messageDeleting  = "The resources are currently being deleted."
 	messageHealthy   = "All resources are healthy."
 	messageRolledOut = "All resources have been fully rolled out."
@@ -72,15 +72,15 @@ func (r *Reconciler) reportOtherClass(ctx context.Context, mr *resourcesv1alpha1
 	if class == "" {
 		class = resourcesv1alpha1.ClassDefault
 	}
-	r.setApplied(mr, resourcesv1alpha1.ConditionDeletionPending, fmt.Sprintf("The resource manager of class %s has deployed its objects and has not given them up (finalizer %s):"+
-		" is it running?", class, finalizer))
+	r.setApplied(mr, resourcesv1alpha1.ConditionDeletionPending, fmt.Sprintf("The resource manager of class %s still owns its objects (finalizer %s):"+
+		" check that it is running.", class, finalizer))
 	return r.writeStatus(ctx, mr, mr.Status.Resources)
 }
 
 // setClassChanged says that another class is responsible from now on.
 func (r *Reconciler) setClassChanged(mr *resourcesv1alpha1.ManagedResource) {
 	b := r.conditionBuilder()
-	message := fmt.Sprintf("Its class is %q by now; the resource manager of that class has not taken it up yet.", ptr.Deref(mr.Spec.Class, resourcesv1alpha1.ClassDefault))
+	message := fmt.Sprintf("Its class is now %q; the resource manager of that class has not reconciled it yet.", ptr.Deref(mr.Spec.Class, resourcesv1alpha1.ClassDefault))
 	for _, kind := range []gardencorev1beta1.ConditionType{resourcesv1alpha1.ResourcesApplied, resourcesv1alpha1.ResourcesHealthy, resourcesv1alpha1.ResourcesProgressing} {
 		c := b.Update(b.GetOrInit(mr.Status.Conditions, kind), gardencorev1beta1.ConditionUnknown, resourcesv1alpha1.ConditionHealthChecksPending, message)
 		mr.Status.Conditions = condition.Merge(mr.Status.Conditions, c)
@@ -172,7 +172,7 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 
 // errInventoryChanged ends a run after another instance, which now has the lease, changed the
 // inventory. Overwriting it would lose objects.
-var errInventoryChanged = errors.New("another instance has changed its inventory meanwhile")
+var errInventoryChanged = errors.New("another instance changed its inventory")
 
 // writeStatus writes the differences of the status in one request, or none. It requires that the
 // inventory is as last read or written (base). It ignores other changes of the ManagedResource.

@@ -37,9 +37,9 @@ func Summary(mr *resourcesv1alpha1.ManagedResource) string {
 		return oneLine(applied.Reason, applied.Message)
 	case applied.Status == gardencorev1beta1.ConditionTrue && healthy.Status == gardencorev1beta1.ConditionTrue:
 		if n := len(mr.Status.Resources); n != 1 {
-			return fmt.Sprintf("%d objects are well", n)
+			return fmt.Sprintf("%d objects are healthy", n)
 		}
-		return "1 object is well"
+		return "1 object is healthy"
 	case applied.Status == gardencorev1beta1.ConditionUnknown && applied.Message != "":
 		return oneLine("not judged", applied.Message)
 	}

@@ -60,13 +60,13 @@ func (f *indexFeed) WaitForSync(ctx context.Context) error {
 			return err
 		}
 	case <-ctx.Done():
-		return errors.New("network policies: the watches did not begin in time")
+		return errors.New("network policies: the watches did not start in time")
 	}
 	f.mu.Lock()
 	synced := f.synced
 	f.mu.Unlock()
 	if !toolscache.WaitForCacheSync(ctx.Done(), synced...) {
-		return errors.New("network policies: the cluster was not read in time: see what the watches say, they need list and watch of " +
+		return errors.New("network policies: cannot read the cluster in time: see the log; allow list and watch of " +
 			"services, pods, namespaces, networkpolicies, ingresses, customresourcedefinitions, virtualservices and gateways")
 	}
 	return nil
@@ -110,7 +110,7 @@ func (f *indexFeed) watchWithRetry(ctx context.Context, of client.Object, set fu
 			f.mu.Unlock()
 			return nil
 		}
-		f.log.Error(err, "a watch does not begin", "kind", fmt.Sprintf("%T", of))
+		f.log.Error(err, "cannot start a watch", "kind", fmt.Sprintf("%T", of))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

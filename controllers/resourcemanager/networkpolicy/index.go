@@ -153,12 +153,12 @@ func (x *index) planPolicy(p *plan, service, name types.NamespacedName) {
 		}
 	case !isOurs(live):
 		p.problems = append(p.problems, problem{reasonTaken, name.String(),
-			fmt.Sprintf("NetworkPolicy %s was made by somebody else (it has no label %s) and stays as it is: delete or rename it", name, LabelServiceName)})
+			fmt.Sprintf("NetworkPolicy %s belongs to somebody else (it has no label %s) and stays unchanged: delete or rename it", name, LabelServiceName)})
 		x.policies.addWaiting(name, service)
 		return
 	case serviceOf(live) != service && serviceOf(live) != types.NamespacedName{} && x.wantedPolicies(x.services[serviceOf(live)])[name] != nil:
 		p.problems = append(p.problems, problem{reasonTaken, name.String(),
-			fmt.Sprintf("NetworkPolicy %s is that of Service %s, which wants one of this name too: rename one of the two Services", name, serviceOf(live))})
+			fmt.Sprintf("NetworkPolicy %s belongs to Service %s, which needs one of the same name: rename one of the two Services", name, serviceOf(live))})
 		x.policies.addWaiting(name, service)
 		return
 	case isAsWanted(live, want):

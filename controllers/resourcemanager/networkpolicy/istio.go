@@ -78,7 +78,7 @@ func (i *istioWatches) start(ctx context.Context) error {
 	last := i.feed.synced[len(i.feed.synced)-1]
 	i.feed.mu.Unlock()
 	if !toolscache.WaitForCacheSync(ctx.Done(), last) {
-		return errors.New("network policies: it was not found out in time whether Istio is there: list and watch of customresourcedefinitions is needed")
+		return errors.New("network policies: cannot find out in time whether Istio is installed: allow list and watch of customresourcedefinitions")
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (i *istioWatches) updateWatch(ctx context.Context, name string, kind istioK
 		w.unserved.Store(true)
 		delete(i.watches, name)
 		if err := i.feed.cache.RemoveInformer(ctx, kind.object); err != nil {
-			i.feed.log.Error(err, "a watch does not end", "kind", kind.object.GetKind())
+			i.feed.log.Error(err, "cannot stop a watch", "kind", kind.object.GetKind())
 		}
 		for _, key := range kind.keys() {
 			i.feed.enqueueEffect(kind.set(key, nil))
@@ -126,7 +126,7 @@ func (i *istioWatches) watch(ctx context.Context, w *istioWatch, kind istioKind)
 		if meta.IsNoMatchError(err) {
 			w.unserved.Store(true)
 		} else {
-			i.feed.log.Error(err, "a watch does not begin", "kind", kind.object.GetKind())
+			i.feed.log.Error(err, "cannot start a watch", "kind", kind.object.GetKind())
 		}
 		select {
 		case <-ctx.Done():

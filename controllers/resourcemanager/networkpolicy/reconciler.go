@@ -140,7 +140,7 @@ func (r *reconciler) reportProblems(log logr.Logger, service types.NamespacedNam
 		if said[p.text] = true; r.reported[service][p.text] {
 			continue
 		}
-		log.Info("a Service cannot have the policies that it asks for", "service", service.String(), "problem", p.text)
+		log.Info("cannot create the policies that a Service requests", "service", service.String(), "problem", p.text)
 		r.events.Eventf(r.index.serviceReference(service), nil, corev1.EventTypeWarning, p.reason, eventAction(p.about), "%s", p.text)
 	}
 	if delete(r.reported, service); len(said) > 0 {
@@ -161,7 +161,7 @@ func (r *reconciler) reportConflict(policy types.NamespacedName) {
 		return
 	}
 	r.events.Eventf(r.index.serviceReference(service), nil, corev1.EventTypeWarning, reasonFight, eventAction(policy.String()),
-		"NetworkPolicy %s of this Service is changed again and again%s: it is repaired less often from now on. Tell that one to stop.", policy, who)
+		"NetworkPolicy %s of this Service is changed repeatedly%s: it is repaired less often from now on. Stop the other writer.", policy, who)
 }
 
 // serviceReference refers to a Service in events; people find them by its UID.

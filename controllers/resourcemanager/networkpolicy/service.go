@@ -196,7 +196,7 @@ func readPorts(text string, named bool) ([]networkingv1.NetworkPolicyPort, error
 			ports[i].Protocol = new(corev1.ProtocolTCP)
 		}
 		if named && ports[i].Port == nil {
-			return nil, fmt.Errorf(`entry %d has no port: want such as {"protocol":"TCP","port":8080}`, i+1)
+			return nil, fmt.Errorf(`entry %d has no port: want an entry such as {"protocol":"TCP","port":8080}`, i+1)
 		}
 	}
 	return ports, nil

@@ -20,7 +20,7 @@ type kubeconfig struct {
 func readKubeconfig(raw []byte) (*kubeconfig, error) {
 	k := &kubeconfig{}
 	if yaml.Unmarshal(raw, &k.config) != nil {
-		return nil, errors.New("data.kubeconfig is no kubeconfig")
+		return nil, errors.New("data.kubeconfig is not a kubeconfig")
 	}
 	for _, c := range k.config.Contexts {
 		if c.Name != k.config.CurrentContext {
@@ -37,15 +37,15 @@ func readKubeconfig(raw []byte) (*kubeconfig, error) {
 			}
 		}
 		if k.user == nil {
-			return nil, errors.New("data.kubeconfig has no user of the name that its current context says")
+			return nil, errors.New("data.kubeconfig has no user that its current context names")
 		}
 		return k, nil
 	}
-	return nil, errors.New("data.kubeconfig has no context of the name of its current context")
+	return nil, errors.New("data.kubeconfig has no context of its current-context")
 }
 
 // errNoCluster means that a CA bundle has no cluster to go to.
-var errNoCluster = errors.New("data.kubeconfig has no cluster of the name that its current context says")
+var errNoCluster = errors.New("data.kubeconfig has no cluster that its current context names")
 
 // readTokenState reads the data of a Secret. bundle is the requested CA bundle; nil is none.
 func readTokenState(data map[string][]byte, bundle []byte) (tokenState, error) {

@@ -31,11 +31,11 @@ func newMetrics(to prometheus.Registerer, class string) (*requestorMetrics, erro
 	m := &requestorMetrics{
 		class: class,
 		renewals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: metricsPrefix + "renewals_total",
-			Help: "Attempts at giving a Secret a new token, by the class of the Secret and the result: success, error, or conflict, where the Secret changed meanwhile."},
+			Help: "Attempts to renew the token of a Secret, by class of the Secret and result: success, error, or conflict (the Secret changed meanwhile)."},
 			[]string{"class", "result"}),
 		expirations: &expirationMetrics{
 			earliest: prometheus.NewDesc(metricsPrefix+"earliest_expiration_timestamp_seconds",
-				"When the first of all tokens expires, in seconds since 1970: one that is not renewed in time.", []string{"class"}, nil),
+				"Earliest expiry of all tokens, in seconds since 1970.", []string{"class"}, nil),
 			count:   prometheus.NewDesc(metricsPrefix+"tokens", "Secrets that have a token.", []string{"class"}, nil),
 			expires: map[string]map[types.NamespacedName]time.Time{},
 		},

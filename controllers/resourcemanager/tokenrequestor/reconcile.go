@@ -147,11 +147,11 @@ func (r *requestor) renewIfDue(ctx context.Context, logger logr.Logger, secret *
 			same, err := r.accounts.hasUID(ctx, o.account, c.account)
 			switch {
 			case apierrors.IsNotFound(err):
-				why = "the ServiceAccount is gone"
+				why = "the ServiceAccount no longer exists"
 			case err != nil:
 				return 0, fmt.Errorf("reading the ServiceAccount %s of the target cluster: %w", o.account, err)
 			case !same:
-				why = "the ServiceAccount is another one"
+				why = "the ServiceAccount was recreated"
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func (r *requestor) requestToken(ctx context.Context, o tokenOrder) (string, tim
 		return "", time.Time{}, fmt.Errorf("requesting a token of the ServiceAccount %s of the target cluster: %w", o.account, err)
 	}
 	if answer.Status.Token == "" {
-		return "", time.Time{}, fmt.Errorf("requesting a token of the ServiceAccount %s of the target cluster: the answer has none", o.account)
+		return "", time.Time{}, fmt.Errorf("requesting a token of the ServiceAccount %s of the target cluster: the answer has no token", o.account)
 	}
 	return answer.Status.Token, answer.Status.ExpirationTimestamp.Time, nil
 }

@@ -76,23 +76,23 @@ type tokenState struct {
 // process wrote the last token; zero if it did not.
 func renewalReason(h tokenState, annotation string, now, renewed time.Time) (why string, wait time.Duration) {
 	if h.token == "" {
-		return "there is no token", 0
+		return "the Secret has no token", 0
 	}
 	if h.bundleDiffers {
-		return "the CA bundle is another one", 0
+		return "the CA bundle changed", 0
 	}
 	if annotation == "" {
-		return "a renewal is asked for", 0
+		return "a renewal is requested", 0
 	}
 	at, err := time.Parse(time.RFC3339, annotation)
 	if err != nil {
-		return "the time of the renewal is not readable", 0
+		return "the renewal time is invalid", 0
 	}
 	if wait = at.Sub(now); wait <= 0 {
-		return "it is time", 0
+		return "the renewal is due", 0
 	}
 	if wait > maxPlannedLifetime {
-		return "the time of the renewal is more than a day ahead", 0
+		return "the renewal time is more than a day ahead", 0
 	}
 	if c, ok := parseClaims(h.token); ok {
 		// This is later than the annotation if all clocks are right. Our clock is wrong if it

@@ -149,7 +149,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	secrets, err := metadata.NewForConfig(o.Source)
 	if err != nil {
-		return fmt.Errorf("the token requestor's client of metadata: %w", err)
+		return fmt.Errorf("creating the metadata client of the token requestor: %w", err)
 	}
 	ctrl, err := controller.New(ControllerName, mgr, controller.Options{
 		Reconciler:              r,

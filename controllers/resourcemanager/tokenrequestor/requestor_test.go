@@ -272,7 +272,7 @@ func TestInvalidSecrets(t *testing.T) {
 		"no namespace": {"metadata: {name: one, annotations: {serviceaccount.resources.gardener.cloud/name: account}}",
 			"one: TokenRequestInvalid: annotation serviceaccount.resources.gardener.cloud/namespace is missing", "metadata: {annotations: {serviceaccount.resources.gardener.cloud/namespace: TARGET}}"},
 		"kubeconfig": {"{metadata: {name: one, " + accountAnnotations("") + "}, stringData: {kubeconfig: '{hunter2'}}",
-			"one: TokenRequestInvalid: data.kubeconfig is no kubeconfig", "data: null"},
+			"one: TokenRequestInvalid: data.kubeconfig is not a kubeconfig", "data: null"},
 		"too short": {"metadata: {name: one, " + accountAnnotations(", serviceaccount.resources.gardener.cloud/token-expiration-duration: 5m") + "}",
 			"one: TokenRequestFailed: requesting a token of the ServiceAccount TARGET/account of the target cluster: ", "metadata: {annotations: {serviceaccount.resources.gardener.cloud/token-expiration-duration: 10m}}"},
 	} {
@@ -377,7 +377,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	s.eventually("both are counted", told(`
-# HELP pergola_token_requestor_renewals_total Attempts at giving a Secret a new token, by the class of the Secret and the result: success, error, or conflict, where the Secret changed meanwhile.
+# HELP pergola_token_requestor_renewals_total Attempts to renew the token of a Secret, by class of the Secret and result: success, error, or conflict (the Secret changed meanwhile).
 # TYPE pergola_token_requestor_renewals_total counter
 pergola_token_requestor_renewals_total{class="shoot",result="success"} 2
 # HELP pergola_token_requestor_tokens Secrets that have a token.

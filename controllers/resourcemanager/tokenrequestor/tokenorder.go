@@ -62,14 +62,14 @@ func parseTokenOrder(annotations map[string]string, targetNamespace string) (tok
 	}
 	if text := annotations[annotationLabels]; text != "" {
 		if err := json.Unmarshal([]byte(text), &o.labels); err != nil {
-			problems = append(problems, fmt.Errorf("annotation %s is no JSON object of strings: %w", annotationLabels, err))
+			problems = append(problems, fmt.Errorf("annotation %s is not a JSON object of strings: %w", annotationLabels, err))
 		}
 	}
 	if text, ok := annotations[annotationExpiration]; ok {
 		d, err := time.ParseDuration(text)
 		switch {
 		case err != nil:
-			problems = append(problems, fmt.Errorf("annotation %s is no duration such as 12h: %w", annotationExpiration, err))
+			problems = append(problems, fmt.Errorf("annotation %s is not a duration such as 12h: %w", annotationExpiration, err))
 		case d < time.Second:
 			problems = append(problems, fmt.Errorf("annotation %s is %s: want a duration such as 12h", annotationExpiration, d))
 		}

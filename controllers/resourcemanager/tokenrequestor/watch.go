@@ -68,7 +68,7 @@ func watchSecrets(ctx context.Context, client metadata.Interface, namespaces []s
 		}
 	}
 	for _, namespace := range namespaces {
-		informer, err := newMetadataInformer(client, "secrets", namespace, selector, func(err error) { logger.Error(err, "not told of changes") })
+		informer, err := newMetadataInformer(client, "secrets", namespace, selector, func(err error) { logger.Error(err, "cannot watch Secrets") })
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (a *accountWatcher) watchNamespace(namespace string) (*namespaceWatch, erro
 	w, logger := &namespaceWatch{failed: make(chan struct{})}, log.FromContext(a.ctx)
 	var err error
 	w.SharedIndexInformer, err = newMetadataInformer(a.client, "serviceaccounts", namespace, nil, func(err error) {
-		logger.Error(err, "not told of ServiceAccounts that go")
+		logger.Error(err, "cannot watch ServiceAccounts")
 		w.failOnce.Do(func() { close(w.failed) })
 	})
 	if err != nil {

@@ -140,6 +140,6 @@ func testExtensionsAreValidated(t *testing.T, w *testServer) {
 	_, err = s.tryCreate("{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: main}, spec: {selector: {matchLabels: {a: b}}, labels: {a: b}, replicas: 1, etcd: {}, backup: {store: {prefix: other}}, sharedConfig: {}}}")
 	assert.ErrorContains(t, err, "spec.backup.store.prefix")
 	etcd := s.create("{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: main}, spec: {selector: {matchLabels: {a: b}}, labels: {a: b}, replicas: 1, etcd: {}, backup: {store: {prefix: " + s.ns + "/main}}, sharedConfig: {}}}")
-	assert.ErrorContains(t, s.patch(etcd.DeepCopy(), "{spec: {backup: {store: {prefix: "+s.ns+"/main/2}}}}"), "the backups are at the old place")
+	assert.ErrorContains(t, s.patch(etcd.DeepCopy(), "{spec: {backup: {store: {prefix: "+s.ns+"/main/2}}}}"), "the backups are under the old prefix")
 	require.NoError(t, s.patch(etcd, "{spec: {replicas: 3}}"))
 }

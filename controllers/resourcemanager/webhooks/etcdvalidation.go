@@ -58,10 +58,10 @@ func validateEtcd(etcd, old *druidv1alpha1.Etcd) field.ErrorList {
 	}
 	prefix := spec.Child("backup", "store", "prefix")
 	if !strings.Contains(store.Prefix, etcd.Namespace) || !strings.Contains(store.Prefix, etcd.Name) {
-		errs = append(errs, field.Invalid(prefix, store.Prefix, "must contain namespace and name of the Etcd, so that no other one has it"))
+		errs = append(errs, field.Invalid(prefix, store.Prefix, "must contain namespace and name of the Etcd, so that it is unique"))
 	}
 	if old != nil && old.Spec.Backup.Store != nil && old.Spec.Backup.Store.Prefix != store.Prefix {
-		errs = append(errs, field.Invalid(prefix, store.Prefix, "must not change: the backups are at the old place"))
+		errs = append(errs, field.Invalid(prefix, store.Prefix, "must not change: the backups are under the old prefix"))
 	}
 	return errs
 }

@@ -58,7 +58,7 @@ func New(ctx context.Context, o Options) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler, ok := handlers[r.URL.Path]
 		if !ok {
-			http.Error(w, "there is no webhook at this path, or it is not turned on", http.StatusNotFound)
+			http.Error(w, "this path has no webhook, or its webhook is disabled", http.StatusNotFound)
 			return
 		}
 		handler.ServeHTTP(w, r)
@@ -171,8 +171,8 @@ func (o Options) respond(ctx context.Context, path string, request *admissionv1.
 		if p := recover(); p != nil {
 			ctrlmetrics.WebhookPanics.WithLabelValues().Inc()
 			// The value may quote the object: log its type and the stack only.
-			log.Error("a request made the program panic", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-			response = errorResponse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the webhook failed on this request: this is a fault of Pergola, whose log has the details")
+			log.Error("a request caused a panic", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			response = errorResponse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the webhook failed on this request: this is a fault of Pergola; see its log")
 		}
 	}()
 	response, err := respond(ctx, request)
@@ -183,7 +183,7 @@ func (o Options) respond(ctx context.Context, path string, request *admissionv1.
 		log.Info("denied", "reason", string(no.reason))
 	case err != nil && ctx.Err() != nil:
 		log.Error("a request was not answered in time")
-		response = errorResponse(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the webhook found no answer in time: "+err.Error())
+		response = errorResponse(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the webhook did not answer in time: "+err.Error())
 	case err != nil:
 		log.Error("a request could not be answered", "error", err.Error())
 		response = errorResponse(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())

@@ -67,7 +67,7 @@ func TestReviews(t *testing.T) {
 		allowed bool
 		message string
 	}{
-		"another kind":      {func(r *admissionv1.AdmissionRequest) { r.Kind.Kind = "Node" }, false, "this webhook is for objects of kind Pod, but was asked about Node of /v1"},
+		"another kind":      {func(r *admissionv1.AdmissionRequest) { r.Kind.Kind = "Node" }, false, "this webhook is for objects of kind Pod, but the request is about Node of /v1"},
 		"a subresource":     {func(r *admissionv1.AdmissionRequest) { r.SubResource = "resize" }, true, ""},
 		"another operation": {func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Connect }, true, ""},
 		"no object":         {func(r *admissionv1.AdmissionRequest) { r.Object.Raw = nil }, false, "no object"},

@@ -29,7 +29,7 @@ func newMutating[T any](kind metav1.GroupVersionKind, change func(context.Contex
 
 // denyKind is the denial of a request about another kind.
 func denyKind(request *admissionv1.AdmissionRequest, kinds string) error {
-	return denyBadRequest("this webhook is for objects of kind %s, but was asked about %s of %s/%s; mend the webhook configuration",
+	return denyBadRequest("this webhook is for objects of kind %s, but the request is about %s of %s/%s; fix the webhook configuration",
 		kinds, request.Kind.Kind, request.Kind.Group, request.Kind.Version)
 }
 
@@ -60,7 +60,7 @@ func patchObject[T any](request *admissionv1.AdmissionRequest, change func(*T) e
 	}
 	response := ctrladmission.PatchResponseFromRaw(before, after)
 	if !response.Allowed {
-		return ctrladmission.Response{}, fmt.Errorf("making a patch: %s", response.Result.Message)
+		return ctrladmission.Response{}, fmt.Errorf("creating a patch: %s", response.Result.Message)
 	}
 	return response, nil
 }

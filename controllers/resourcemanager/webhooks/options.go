@@ -140,9 +140,9 @@ func tolerationProblem(t corev1.Toleration) string {
 	case t.Key == "" && t.Operator != corev1.TolerationOpExists:
 		return "without a key the operator must be Exists"
 	case t.Operator == corev1.TolerationOpExists && t.Value != "":
-		return "with operator Exists there is no value"
+		return "operator Exists takes no value"
 	case t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute:
-		return "tolerationSeconds goes with effect NoExecute only"
+		return "tolerationSeconds requires effect NoExecute"
 	}
 	switch t.Operator {
 	case "", corev1.TolerationOpEqual, corev1.TolerationOpExists:

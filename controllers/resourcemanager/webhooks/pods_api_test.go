@@ -52,7 +52,7 @@ func testPodsGetTheirToken(t *testing.T, w *testServer) {
 	}
 	_, err := s.tryCreate("{apiVersion: v1, kind: Pod, metadata: {generateName: lost-}, spec: {serviceAccountName: missing, containers: [{name: a, image: a}]}}")
 	assert.ErrorContains(t, err, "Pod "+s.ns+"/lost-")
-	assert.ErrorContains(t, err, "there is no ServiceAccount "+s.ns+"/missing")
+	assert.ErrorContains(t, err, "ServiceAccount "+s.ns+"/missing does not exist")
 	_, err = s.tryCreate("{apiVersion: v1, kind: Pod, metadata: {name: wrong, annotations: {projected-token-mount.resources.gardener.cloud/expiration-seconds: 1h}}, spec: {serviceAccountName: closed, containers: [{name: a, image: a}]}}")
 	assert.ErrorContains(t, err, `is "1h": want a whole number of seconds`)
 

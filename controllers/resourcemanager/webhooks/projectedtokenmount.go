@@ -36,7 +36,7 @@ func (t tokenMount) mutate(ctx context.Context, request *admissionv1.AdmissionRe
 	// The namespace of the pod is not set yet; the request has it.
 	found := &corev1.ServiceAccount{}
 	if err := t.target.get(ctx, request.Namespace, account, found); apierrors.IsNotFound(err) {
-		return denyForbidden("%s: there is no ServiceAccount %s/%s", describeObject(request, &pod.ObjectMeta), request.Namespace, account)
+		return denyForbidden("%s: ServiceAccount %s/%s does not exist", describeObject(request, &pod.ObjectMeta), request.Namespace, account)
 	} else if err != nil {
 		return fmt.Errorf("reading ServiceAccount %s/%s: %w", request.Namespace, account, err)
 	}

@@ -79,7 +79,7 @@ func TestValidating(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, response.Allowed)
 	_, err = respond(t.Context(), &admissionv1.AdmissionRequest{Kind: podKind, Operation: admissionv1.Create})
-	assert.ErrorContains(t, err, "mend the webhook configuration")
+	assert.ErrorContains(t, err, "fix the webhook configuration")
 	assert.Equal(t, 1, count)
 }
 

@@ -64,11 +64,11 @@ func (c *certificateFiles) certificate(*tls.ClientHelloInfo) (*tls.Certificate, 
 		version, err := c.fileVersions()
 		if err == nil && version != c.version {
 			if err = c.load(version); err == nil {
-				c.log.Info("the certificate was read again", "file", c.certFile)
+				c.log.Info("the certificate was reloaded", "file", c.certFile)
 			}
 		}
 		if err != nil {
-			c.log.Error("the certificate cannot be read again; the last one serves on", "error", err.Error())
+			c.log.Error("cannot reload the certificate; the last one stays in use", "error", err.Error())
 		}
 	}
 	return c.current, nil
@@ -99,7 +99,7 @@ func (c *certificateFiles) load(version [2]fileVersion) error {
 // configurations.
 func SelfSignedCertificates(hosts []string, caFile string) (CertificateFunc, error) {
 	if len(hosts) == 0 {
-		return nil, errors.New("a certificate needs a host name or an address at least")
+		return nil, errors.New("a certificate needs at least one host name or address")
 	}
 	var addresses []net.IP
 	var names []string
@@ -112,15 +112,15 @@ func SelfSignedCertificates(hosts []string, caFile string) (CertificateFunc, err
 	}
 	chain, key, err := certutil.GenerateSelfSignedCertKey(hosts[0], addresses, names)
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate: %w", err)
+		return nil, fmt.Errorf("creating a certificate: %w", err)
 	}
 	pair, err := tls.X509KeyPair(chain, key)
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate: %w", err)
+		return nil, fmt.Errorf("creating a certificate: %w", err)
 	}
 	authority := pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: pair.Certificate[len(pair.Certificate)-1]})
 	if err := writeFile(caFile, authority); err != nil {
-		return nil, fmt.Errorf("writing the authority of the certificate: %w", err)
+		return nil, fmt.Errorf("writing the CA of the certificate: %w", err)
 	}
 	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }, nil
 }

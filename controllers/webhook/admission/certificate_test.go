@@ -58,7 +58,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	assert.Equal(t, first, now(), "nobody looks twice in a second")
 	clock.SetTime(time.Unix(1002, 0))
 	assert.Equal(t, first, now(), "the key does not fit yet")
-	assert.Contains(t, logged.String(), "the last one serves on")
+	assert.Contains(t, logged.String(), "the last one stays in use")
 
 	require.NoError(t, os.WriteFile(keyFile, newKey, 0o600))
 	require.NoError(t, os.Chtimes(keyFile, time.Unix(2, 0), time.Unix(2, 0)))

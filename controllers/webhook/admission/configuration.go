@@ -69,7 +69,7 @@ func (t Target) ClientConfig(path string) (admissionregistrationv1.WebhookClient
 	config := admissionregistrationv1.WebhookClientConfig{CABundle: t.CABundle}
 	switch {
 	case (t.URL == "") == (t.Service == nil):
-		return config, errors.New("the webhooks are either at a URL or behind a Service: give one of them")
+		return config, errors.New("the webhooks need either a URL or a Service: give one of them")
 	case t.Service != nil:
 		config.Service = t.Service.DeepCopy()
 		config.Service.Path = ptr.To(path)

@@ -202,7 +202,7 @@ func (h *Handler) completeObject(around *relatedObjects, object, old *unstructur
 	if around != nil {
 		filled, _, err := h.mutationSurroundings(around).MutateCopy(object, old)
 		if err != nil {
-			return nil, fmt.Errorf("filling in the object: %w", err)
+			return nil, fmt.Errorf("setting the defaults of the object: %w", err)
 		}
 		object = filled
 	}

@@ -69,7 +69,7 @@ func (d *defaulter) defaultOperations(object *unstructured.Unstructured) ([]patc
 	}
 	typed, err := d.scheme.New(gvk)
 	if err != nil {
-		return nil, fmt.Errorf("making a %s: %w", gvk.Kind, err)
+		return nil, fmt.Errorf("creating a %s: %w", gvk.Kind, err)
 	}
 	data, err := json.Marshal(object.Object)
 	if err != nil {
@@ -157,7 +157,7 @@ func (h *Handler) answerDefaulting(ctx context.Context, request *admissionv1.Adm
 	}
 	response := allowed()
 	if response.Patch, err = json.Marshal(ops); err != nil {
-		return nil, fmt.Errorf("writing what is filled in: %w", err)
+		return nil, fmt.Errorf("writing the defaults: %w", err)
 	}
 	patchType := admissionv1.PatchTypeJSONPatch
 	response.PatchType = &patchType

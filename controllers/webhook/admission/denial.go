@@ -107,7 +107,7 @@ func badRequest(format string, args ...any) error {
 }
 
 func unknownKind(request *admissionv1.AdmissionRequest) error {
-	return badRequest("%s of %s/%s is no kind that Pergola has rules for; take it out of the webhook configuration (pergola admission-controller configuration prints the right one)",
+	return badRequest("Pergola has no rules for %s of %s/%s; remove it from the webhook configuration (pergola admission-controller configuration prints the right one)",
 		request.Kind.Kind, request.Kind.Group, request.Kind.Version)
 }
 

@@ -123,7 +123,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respond = h.extraAnswers[r.URL.Path]
 	}
 	if respond == nil {
-		http.Error(w, fmt.Sprintf("there is nothing at this path; ask %s or %s", PathValidate, PathDefault), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("nothing is served at this path; use %s or %s", PathValidate, PathDefault), http.StatusNotFound)
 		return
 	}
 	started := h.clock.Now()
@@ -131,14 +131,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.metrics.countPanic()
-			h.log.Error("a request made the program panic", "webhook", seen.webhook, "kind", seen.kind, "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-			http.Error(w, "the webhook failed on this request: this is a fault of Pergola, whose log has the details", http.StatusInternalServerError)
+			h.log.Error("a request caused a panic", "webhook", seen.webhook, "kind", seen.kind, "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			http.Error(w, "the webhook failed on this request: this is a fault of Pergola; see its log", http.StatusInternalServerError)
 		}
 		h.metrics.observe(seen, h.clock.Since(started))
 	}()
 	review, failure := readReview(w, r)
 	if failure != nil {
-		h.log.Warn("a request was not understood", "webhook", seen.webhook, "reason", failure.reason)
+		h.log.Warn("a request is malformed", "webhook", seen.webhook, "reason", failure.reason)
 		http.Error(w, failure.message, failure.code)
 		return
 	}
@@ -151,7 +151,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		response = errorResponse(err)
 		if ctx.Err() != nil {
 			h.log.Error("a request was not answered in time", logAttributes(seen, request, h.clock.Since(started))...)
-			http.Error(w, "the object could not be looked at in time: "+ctx.Err().Error(), http.StatusServiceUnavailable)
+			http.Error(w, "the object could not be checked in time: "+ctx.Err().Error(), http.StatusServiceUnavailable)
 			return
 		}
 		h.log.Error("a request could not be answered", append(logAttributes(seen, request, h.clock.Since(started)), "code", response.Result.Code, "reason", loggableReason(err))...)
@@ -198,7 +198,7 @@ func (h *Handler) answerWithin(ctx context.Context, request *admissionv1.Admissi
 	select {
 	case out := <-done:
 		if out.panicValue != nil {
-			h.log.Error("looking at an object failed", "stack", string(out.stack))
+			h.log.Error("checking an object failed", "stack", string(out.stack))
 			panic(out.panicValue)
 		}
 		return out.response, out.err
@@ -225,9 +225,9 @@ func loggableReason(err error) string {
 	case errors.As(err, &lookup):
 		return lookup.Error()
 	case errors.As(err, &bad):
-		return "the request does not fit together; the answer says why"
+		return "the request is inconsistent; see the answer"
 	}
-	return "the rules cannot be checked; the answer says why"
+	return "the rules cannot be checked; see the answer"
 }
 
 // logAttributes returns log attributes of a request; the object's only content is its name.

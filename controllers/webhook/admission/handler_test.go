@@ -142,8 +142,8 @@ func TestErrorResponses(t *testing.T) {
 		code   int32
 		want   string
 	}{
-		"an unknown kind":             {PathValidate, newReview(t, admissionv1.Create, pod, nil), Options{}, 400, "no kind that Pergola has rules for"},
-		"an unknown kind to default":  {PathDefault, newReview(t, admissionv1.Create, pod, nil), Options{}, 400, "no kind that Pergola has rules for"},
+		"an unknown kind":             {PathValidate, newReview(t, admissionv1.Create, pod, nil), Options{}, 400, "Pergola has no rules for"},
+		"an unknown kind to default":  {PathDefault, newReview(t, admissionv1.Create, pod, nil), Options{}, 400, "Pergola has no rules for"},
 		"an object of another kind":   {PathValidate, mismatch, Options{}, 400, "its object is a core.gardener.cloud/v1beta1, Kind=Seed"},
 		"no object":                   {PathValidate, newReview(t, admissionv1.Create, nil, seed), Options{}, 400, "no object"},
 		"no object to default":        {PathDefault, newReview(t, admissionv1.Create, nil, seed), Options{}, 400, "no object"},

@@ -34,11 +34,11 @@ func newMetrics() *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_admission_requests_total",
-			Help: "Requests of API servers, by what became of them."}, []string{"webhook", "kind", "operation", "result"}),
+			Help: "Requests of API servers, by result."}, []string{"webhook", "kind", "operation", "result"}),
 		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_admission_request_seconds_total",
-			Help: "Time that requests took."}, []string{"webhook"}),
+			Help: "Time spent on requests."}, []string{"webhook"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{Name: "pergola_admission_panics_total",
-			Help: "Requests that made the program panic."}),
+			Help: "Requests that caused a panic."}),
 	}
 	m.registry.MustRegister(m.requests, m.seconds, m.panics)
 	return m

@@ -76,8 +76,8 @@ func TestRelatedObjects(t *testing.T) {
 		assert.Equal(t, "true", live.GetLabels()[label], label)
 	}
 
-	assert.Equal(t, []string{`spec.dns.domain FieldValueDuplicate the domain "sparse.local.external.local.gardener.cloud" is that of Shoot garden-local/sparse (spec.dns.domain) already; choose another one`,
-		`spec.dns.domain FieldValueInvalid "sparse.local.external.local.gardener.cloud" is below the default domain "external.local.gardener.cloud" of the Seed, where the name has to be "other.local.external.local.gardener.cloud"; leave it out to get that, or use a domain of your own with a provider`,
+	assert.Equal(t, []string{`spec.dns.domain FieldValueDuplicate the domain "sparse.local.external.local.gardener.cloud" already belongs to Shoot garden-local/sparse (spec.dns.domain); choose another one`,
+		`spec.dns.domain FieldValueInvalid "sparse.local.external.local.gardener.cloud" is below the default domain "external.local.gardener.cloud" of the Seed, so it must be "other.local.external.local.gardener.cloud"; leave it out, or use another domain with a provider`,
 	}, create(shoot("metadata: {name: other}\nspec: {dns: {domain: sparse.local.external.local.gardener.cloud}}")))
 
 	t.Run("a version that has expired", func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRelatedObjects(t *testing.T) {
 		assert.Equal(t, "true", changed.GetLabels()["name.seed.gardener.cloud/local"], "the API keeps its labels")
 		require.NoError(t, unstructured.SetNestedField(changed.Object, "1.34", "spec", "kubernetes", "version"))
 		require.NoError(t, w.api.Update(w.ctx, changed))
-		assert.Equal(t, "1.34.1", fieldOf(changed, "spec.kubernetes.version"), "the version from before stays")
+		assert.Equal(t, "1.34.1", fieldOf(changed, "spec.kubernetes.version"), "the previous version stays")
 		require.NoError(t, unstructured.SetNestedField(changed.Object, "none", "spec", "credentialsBindingName"))
 		assert.Contains(t, causesOf(t, w.api.Update(w.ctx, changed)), `spec.credentialsBindingName FieldValueInvalid there is no CredentialsBinding "none" in namespace garden-local in this landscape; declare it, or list it in landscape.yaml under spec.external`)
 	})

@@ -36,7 +36,7 @@ func newReviewError(code int, reason string, detail string) *reviewError {
 func readReview(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, *reviewError) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, newReviewError(http.StatusMethodNotAllowed, "only POST is answered", "")
+		return nil, newReviewError(http.StatusMethodNotAllowed, "only POST is allowed", "")
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != runtime.ContentTypeJSON {
 		return nil, newReviewError(http.StatusUnsupportedMediaType, "the request must have Content-Type "+runtime.ContentTypeJSON, "")

@@ -68,7 +68,7 @@ func ReadSettings(path string) (*Settings, error) {
 		return nil, fmt.Errorf("%s: is %s of %s, and must be %s of %s", path, s.Kind, s.APIVersion, settingsKind, settingsVersion)
 	}
 	if s.Server.Webhooks.TLS.ServerCertDir == "" {
-		return nil, errors.New(path + ": server.webhooks.tls.serverCertDir: is missing: API servers ask over TLS")
+		return nil, errors.New(path + ": server.webhooks.tls.serverCertDir: is missing: API servers connect over TLS")
 	}
 	return s, nil
 }

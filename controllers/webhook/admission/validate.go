@@ -32,17 +32,17 @@ func (h *Handler) answerValidation(ctx context.Context, request *admissionv1.Adm
 	switch request.Operation {
 	case admissionv1.Create:
 		if object == nil {
-			return nil, badRequest("the request creates something, but has no object")
+			return nil, badRequest("the request is a creation, but has no object")
 		}
 		found, err = h.checkCreate(ctx, object)
 	case admissionv1.Update:
 		if object == nil || old == nil {
-			return nil, badRequest("the request changes something, but has not both the object and the old one")
+			return nil, badRequest("the request is an update, but lacks the object or the old object")
 		}
 		found, err = h.checkUpdate(ctx, object, old)
 	case admissionv1.Delete:
 		if old == nil {
-			return nil, badRequest("the request deletes something, but has no old object")
+			return nil, badRequest("the request is a deletion, but has no old object")
 		}
 		found, err = h.checkDelete(ctx, old)
 	}

@@ -62,18 +62,18 @@ func (s requestScope) String() string {
 func (s requestScope) decide(rules map[kind]rule, r *request, unselected bool) (verdict, string) {
 	rule, known := rules[r.kind]
 	if !known || r.kind == kindNone {
-		return noOpinion, fmt.Sprintf("%s is nothing that a %s needs", r.resource, s.role)
+		return noOpinion, fmt.Sprintf("a %s does not need %s", s.role, r.resource)
 	}
 	if rule.isException != nil && rule.isException(s, r) {
 		return allowed, ""
 	}
 	if rule.namespaces != nil {
 		if namespaces := rule.namespaces(s); !slices.Contains(namespaces, r.namespace) {
-			return noOpinion, fmt.Sprintf("the %s of %s reaches %s only in namespace %s", s.role, s, r.resource, strings.Join(namespaces, ", "))
+			return noOpinion, fmt.Sprintf("the %s of %s may access %s only in namespace %s", s.role, s, r.resource, strings.Join(namespaces, ", "))
 		}
 	}
 	if r.subresource != "" && !slices.Contains(rule.subresources, r.subresource) {
-		return noOpinion, fmt.Sprintf("subresource %s of %s is nothing that a %s needs", r.subresource, r.resource, s.role)
+		return noOpinion, fmt.Sprintf("a %s does not need subresource %s of %s", s.role, r.subresource, r.resource)
 	}
 	if r.subresource != "" && !r.hasVerb(verbGet, verbUpdate, verbPatch) {
 		return noOpinion, fmt.Sprintf("the %s of %s may not %s %s", s.role, s, r.verb, r.describe())
@@ -85,7 +85,7 @@ func (s requestScope) decide(rules map[kind]rule, r *request, unselected bool) (
 		if rule.canCreate(s, r) {
 			return allowed, ""
 		}
-		return noOpinion, fmt.Sprintf("the %s of %s makes no %s there", s.role, s, r.describe())
+		return noOpinion, fmt.Sprintf("the %s of %s may not create %s there", s.role, s, r.describe())
 	}
 	isRead, isList := r.hasVerb(verbGet, verbList, verbWatch), r.hasVerb(verbList, verbWatch)
 	if !r.hasVerb(rule.relatedVerbs...) && !(rule.allowsReads && isRead) {
@@ -113,7 +113,7 @@ func (s requestScope) decide(rules map[kind]rule, r *request, unselected bool) (
 	if rule.allowsReads && r.hasVerb(verbGet) && !s.graph.isKnown(r.objectKey) {
 		return allowed, ""
 	}
-	return noOpinion, fmt.Sprintf("%s is nothing that %s, or what belongs to it, refers to", r.describe(), s)
+	return noOpinion, fmt.Sprintf("neither %s nor its objects refer to %s", s, r.describe())
 }
 
 // isOwn reports whether the object of a request belongs to the owner.

@@ -323,14 +323,14 @@ func TestUnselectedReads(t *testing.T) {
 func TestReasons(t *testing.T) {
 	h := newGardenHandler(t, landscape)
 	for q, want := range map[string]string{
-		"get secrets garden-two/resource":                        "secrets garden-two/resource is nothing that seed a, or what belongs to it, refers to",
+		"get secrets garden-two/resource":                        "neither seed a nor its objects refer to secrets garden-two/resource",
 		"list shoots.core.gardener.cloud":                        "the gardenlet of seed a may list shoots.core.gardener.cloud only by name (field metadata.name), or field spec.seedName=a, or field status.seedName=a, or label name.seed.gardener.cloud/a=true",
 		"list secrets":                                           "the gardenlet of seed a may list secrets only by name (field metadata.name)",
-		"get nodes":                                              "nodes is nothing that a gardenlet needs",
+		"get nodes":                                              "a gardenlet does not need nodes",
 		"delete shoots.core.gardener.cloud garden-one/s":         "the gardenlet of seed a may only get, list, patch, update, watch shoots.core.gardener.cloud",
-		"create shoots/binding.core.gardener.cloud garden-one/s": "subresource binding of shoots.core.gardener.cloud is nothing that a gardenlet needs",
-		"create secrets garden-three/":                           "the gardenlet of seed a makes no secrets there",
-		"get gardenlets.seedmanagement.gardener.cloud garden-one/self-hosted-shoot-self": "the gardenlet of seed a reaches gardenlets.seedmanagement.gardener.cloud only in namespace garden",
+		"create shoots/binding.core.gardener.cloud garden-one/s": "a gardenlet does not need subresource binding of shoots.core.gardener.cloud",
+		"create secrets garden-three/":                           "the gardenlet of seed a may not create secrets there",
+		"get gardenlets.seedmanagement.gardener.cloud garden-one/self-hosted-shoot-self": "the gardenlet of seed a may access gardenlets.seedmanagement.gardener.cloud only in namespace garden",
 	} {
 		_, reason := h.decideFor(gardenletA, parseQuestion(t, q))
 		assert.Equal(t, want, reason, q)

@@ -96,19 +96,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case PathShoot:
 		answer = h.decideForShoot
 	default:
-		http.Error(w, fmt.Sprintf("there is nothing at this path; ask %s or %s", PathSeed, PathShoot), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("nothing is served at this path; use %s or %s", PathSeed, PathShoot), http.StatusNotFound)
 		return
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			h.log.Error("a request made the program panic", "authorizer", seen.authorizer, "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-			http.Error(w, "the authorizer failed on this request: this is a fault of Pergola, whose log has the details", http.StatusInternalServerError)
+			h.log.Error("a request caused a panic", "authorizer", seen.authorizer, "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			http.Error(w, "the authorizer failed on this request: this is a fault of Pergola; see its log", http.StatusInternalServerError)
 		}
 		h.metrics.observe(seen, h.clock.Since(started))
 	}()
 	review, code, err := readReview(w, r)
 	if err != nil {
-		h.log.Warn("a request was not understood", "authorizer", seen.authorizer, "reason", err.Error())
+		h.log.Warn("a request is malformed", "authorizer", seen.authorizer, "reason", err.Error())
 		http.Error(w, err.Error(), code)
 		return
 	}
@@ -134,18 +134,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func readReview(w http.ResponseWriter, r *http.Request) (*authorizationv1.SubjectAccessReview, int, error) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, http.StatusMethodNotAllowed, errors.New("only POST is answered")
+		return nil, http.StatusMethodNotAllowed, errors.New("only POST is allowed")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
 		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("a request has at most %d bytes", maxRequest)
+			return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the request has more than %d bytes", maxRequest)
 		}
 		return nil, http.StatusBadRequest, fmt.Errorf("reading the request: %w", err)
 	}
 	review := &authorizationv1.SubjectAccessReview{}
 	if err := json.Unmarshal(body, review); err != nil {
-		return nil, http.StatusBadRequest, fmt.Errorf("the request is no SubjectAccessReview: %w", err)
+		return nil, http.StatusBadRequest, fmt.Errorf("the request is not a SubjectAccessReview: %w", err)
 	}
 	if review.APIVersion != authorizationv1.SchemeGroupVersion.String() || review.Kind != "SubjectAccessReview" {
 		return nil, http.StatusBadRequest, fmt.Errorf("the request is %s of %q; want SubjectAccessReview of %q", review.Kind, review.APIVersion, authorizationv1.SchemeGroupVersion)

@@ -38,11 +38,11 @@ func TestReviewResponses(t *testing.T) {
 		want             authorizationv1.SubjectAccessReviewStatus
 	}{
 		{"yes", PathSeed, reviewJSON(t, gardenletA, "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{Allowed: true}},
-		{"no opinion", PathSeed, reviewJSON(t, gardenletB, "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{Reason: "secrets garden-one/cloud is nothing that seed b, or what belongs to it, refers to"}},
+		{"no opinion", PathSeed, reviewJSON(t, gardenletB, "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{Reason: "neither seed b nor its objects refer to secrets garden-one/cloud"}},
 		{"somebody else", PathSeed, reviewJSON(t, serviceAccount("kube-system", "x"), "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{}},
 		{"no resource", PathSeed, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"gardener.cloud:system:seed:a","groups":["gardener.cloud:system:seeds"],"nonResourceAttributes":{"path":"/metrics","verb":"get"}}}`, authorizationv1.SubjectAccessReviewStatus{}},
 		{"who says to be a gardenlet and is none", PathSeed, reviewJSON(t, authorizationv1.SubjectAccessReviewSpec{User: "x", Groups: []string{groupSeeds}}, "get secrets garden-one/cloud"),
-			authorizationv1.SubjectAccessReviewStatus{Denied: true, Reason: "who is in the group gardener.cloud:system:seeds must be named gardener.cloud:system:seed:NAME"}},
+			authorizationv1.SubjectAccessReviewStatus{Denied: true, Reason: "members of the group gardener.cloud:system:seeds must be named gardener.cloud:system:seed:NAME"}},
 		{"a seed does not ask there", PathShoot, reviewJSON(t, gardenletA, "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{}},
 		{"a Shoot", PathShoot, reviewJSON(t, gardenletSelf, "get secrets garden-one/self-backup"), authorizationv1.SubjectAccessReviewStatus{Allowed: true}},
 	} {
@@ -73,8 +73,8 @@ func TestRejectedRequests(t *testing.T) {
 	}{
 		{"path", http.MethodPost, "/webhooks/auth/other", good, http.StatusNotFound, "/webhooks/auth/seed"},
 		{"method", http.MethodGet, PathSeed, "", http.StatusMethodNotAllowed, "only POST"},
-		{"text", http.MethodPost, PathSeed, "x", http.StatusBadRequest, "no SubjectAccessReview"},
-		{"empty", http.MethodPost, PathSeed, "", http.StatusBadRequest, "no SubjectAccessReview"},
+		{"text", http.MethodPost, PathSeed, "x", http.StatusBadRequest, "not a SubjectAccessReview"},
+		{"empty", http.MethodPost, PathSeed, "", http.StatusBadRequest, "not a SubjectAccessReview"},
 		{"kind", http.MethodPost, PathSeed, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, http.StatusBadRequest, "AdmissionReview"},
 		{"version", http.MethodPost, PathSeed, strings.ReplaceAll(good, "k8s.io/v1", "k8s.io/v1beta1"), http.StatusBadRequest, "v1beta1"},
 		{"size", http.MethodPost, PathSeed, strings.Repeat(" ", maxRequest+1), http.StatusRequestEntityTooLarge, "1048576"},

@@ -57,7 +57,7 @@ func (r requester) seedRole() (seed string, as role, problem string) {
 	if slices.Contains(r.groups, groupSeeds) {
 		seed, is := strings.CutPrefix(r.name, userSeed)
 		if !is || !isDNSName(seed) {
-			return "", roleNone, "who is in the group " + groupSeeds + " must be named " + userSeed + "NAME"
+			return "", roleNone, "members of the group " + groupSeeds + " must be named " + userSeed + "NAME"
 		}
 		return seed, roleGardenlet, ""
 	}
@@ -87,7 +87,7 @@ func (r requester) shootRole() (shoot objectKey, as role, problem string) {
 		}
 		namespace, name, two := strings.Cut(rest, ":")
 		if !is || !two || !isDNSName(namespace) || !isDNSName(name) {
-			return objectKey{}, roleNone, "who is in the group " + groupShoots + " must be named " + userShoot + "NAMESPACE:NAME"
+			return objectKey{}, roleNone, "members of the group " + groupShoots + " must be named " + userShoot + "NAMESPACE:NAME"
 		}
 		return objectKey{kindShoot, namespace, name}, as, ""
 	}

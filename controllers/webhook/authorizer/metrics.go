@@ -21,12 +21,12 @@ func newMetrics(size func() (vertices, edges int), ready func() error) *metrics 
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_authorizer_requests_total",
-			Help: "Requests of the API server of the virtual garden, by what was answered."}, []string{"authorizer", "result"}),
+			Help: "Requests of the API server of the virtual garden, by result."}, []string{"authorizer", "result"}),
 		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_authorizer_request_seconds_total",
-			Help: "Time that requests took."}, []string{"authorizer"}),
+			Help: "Time spent on requests."}, []string{"authorizer"}),
 	}
 	m.registry.MustRegister(m.requests, m.seconds, graphSize{size},
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pergola_authorizer_ready", Help: "Whether all of the virtual garden was read."}, func() float64 {
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "pergola_authorizer_ready", Help: "1 if the whole virtual garden has been read, 0 if not."}, func() float64 {
 			if ready() != nil {
 				return 0
 			}
@@ -46,11 +46,11 @@ type graphSize struct {
 }
 
 func verticesDesc() *prometheus.Desc {
-	return prometheus.NewDesc("pergola_authorizer_graph_vertices", "Objects that are known to belong to somebody.", nil, nil)
+	return prometheus.NewDesc("pergola_authorizer_graph_vertices", "Objects in the reference graph.", nil, nil)
 }
 
 func edgesDesc() *prometheus.Desc {
-	return prometheus.NewDesc("pergola_authorizer_graph_edges", "References between them.", nil, nil)
+	return prometheus.NewDesc("pergola_authorizer_graph_edges", "References in the reference graph.", nil, nil)
 }
 
 // Describe implements prometheus.Collector.

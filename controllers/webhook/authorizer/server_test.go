@@ -177,7 +177,7 @@ func TestWithAPIServer(t *testing.T) {
 		refused(t, get(b, "secrets", "garden-one", "s"))
 		refused(t, get(extension, "secrets", "garden-two", "s"))
 		err := get(a, "secrets", "garden-two", "s")
-		assert.ErrorContains(t, err, "secrets garden-two/s is nothing that seed a, or what belongs to it, refers to")
+		assert.ErrorContains(t, err, "neither seed a nor its objects refer to secrets garden-two/s")
 	})
 	t.Run("lists", func(t *testing.T) {
 		list, err := a.Resource(shoots).List(ctx, metav1.ListOptions{FieldSelector: "spec.seedName=a"})

@@ -128,7 +128,7 @@ func (s *statementStore) toStatementObject(object any) (*statementObject, error)
 	case *unstructured.Unstructured:
 		return s.statementObjectOf(o), nil
 	}
-	return nil, fmt.Errorf("%T is no object of %s", object, s.kind.resource.GroupResource())
+	return nil, fmt.Errorf("%T is not an object of %s", object, s.kind.resource.GroupResource())
 }
 
 // Add implements cache.ReflectorStore.

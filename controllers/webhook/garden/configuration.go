@@ -67,7 +67,7 @@ func (w *webhooks) checkShootConfiguration(ctx context.Context, c shootConfig, s
 	}
 	config, err := w.Garden.Get(ctx, configMapsResource, shoot.GetNamespace(), name)
 	if apierrors.IsNotFound(err) {
-		return invalid("%s: there is no ConfigMap %q in namespace %q, which is to have the %s", strings.Join(c.path, "."), name, shoot.GetNamespace(), c.title)
+		return invalid("%s: ConfigMap %q does not exist in namespace %q; create it with the %s", strings.Join(c.path, "."), name, shoot.GetNamespace(), c.title)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", shoot.GetNamespace(), name, err)

@@ -40,7 +40,7 @@ func (w *webhooks) internalDomain(ctx context.Context, request *admissionv1.Admi
 		return w.requireUnusedDomain(ctx, seed, "Secret "+place+" cannot be deleted")
 	}
 	if secret.Annotations[annotationDomain] == "" || secret.Annotations[annotationProvider] == "" {
-		return invalid("Secret %s holds the internal domain: its annotations %s and %s must say which, and by which provider", place, annotationDomain, annotationProvider)
+		return invalid("Secret %s holds the internal domain: set its annotations %s (the domain) and %s (the provider)", place, annotationDomain, annotationProvider)
 	}
 	if old == nil || old.Labels[labelRole] != roleInternalDomain {
 		others, err := w.Garden.List(ctx, secretsResource, request.Namespace, labelRole+"="+roleInternalDomain, 0)
@@ -49,7 +49,7 @@ func (w *webhooks) internalDomain(ctx context.Context, request *admissionv1.Admi
 		}
 		for _, other := range others {
 			if other.GetName() != request.Name {
-				return forbidden("Secret %s: there is the internal domain of Secret %s/%s already, and only one is possible in a namespace", place, request.Namespace, other.GetName())
+				return forbidden("Secret %s: Secret %s/%s already holds the internal domain, and only one is possible in a namespace", place, request.Namespace, other.GetName())
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (w *webhooks) requireUnusedDomain(ctx context.Context, seed, what string) (
 	}
 	for _, shoot := range all {
 		if on, _, _ := unstructured.NestedString(shoot.Object, "spec", "seedName"); seed == "" || on == seed {
-			return forbidden("%s: there are Shoots under it, %s/%s among them", what, shoot.GetNamespace(), shoot.GetName())
+			return forbidden("%s: Shoots use it, such as %s/%s", what, shoot.GetNamespace(), shoot.GetName())
 		}
 	}
 	return allowed()

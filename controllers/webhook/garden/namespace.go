@@ -39,14 +39,14 @@ func (w *webhooks) namespaceDeletion(ctx context.Context, request *admissionv1.A
 			continue
 		}
 		if project.GetDeletionTimestamp() == nil {
-			return forbidden("namespace %q is that of Project %q and goes with it: delete the Project", request.Name, project.GetName())
+			return forbidden("namespace %q belongs to Project %q: delete the Project instead", request.Name, project.GetName())
 		}
 		left, err := w.Garden.List(ctx, shootsResource, request.Name, "", 1)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("reading the Shoots of namespace %s: %w", request.Name, err)
 		}
 		if len(left) > 0 {
-			return forbidden("namespace %q still has Shoots, %q among them: delete them before", request.Name, left[0].GetName())
+			return forbidden("namespace %q still has Shoots, such as %q: delete them first", request.Name, left[0].GetName())
 		}
 	}
 	return allowed()

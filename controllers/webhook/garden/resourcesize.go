@@ -39,7 +39,7 @@ func (w *webhooks) resourceSize(ctx context.Context, request *admissionv1.Admiss
 			return nil, fmt.Errorf("counting %s: %w", resource.Resource, err)
 		}
 		if int64(len(there)) >= *limit.Count {
-			return w.rejectOrLog(request, "there are %d %s, and the Garden allows no more (gardenerAdmissionController.resourceAdmissionConfiguration.limits[%d].count)", *limit.Count, resource.Resource, i)
+			return w.rejectOrLog(request, "the Garden allows at most %d %s (gardenerAdmissionController.resourceAdmissionConfiguration.limits[%d].count)", *limit.Count, resource.Resource, i)
 		}
 	}
 	if limit.Size != nil {
@@ -56,7 +56,7 @@ func (w *webhooks) resourceSize(ctx context.Context, request *admissionv1.Admiss
 
 func (w *webhooks) rejectOrLog(request *admissionv1.AdmissionRequest, format string, args ...any) (*admissionv1.AdmissionResponse, error) {
 	if mode := w.SizeLimits.OperationMode; mode != nil && *mode == operatorv1alpha1.AdmissionModeLog {
-		w.Log.Warn("too large, and let pass: "+fmt.Sprintf(format, args...), "namespace", request.Namespace, "name", request.Name, "user", request.UserInfo.Username)
+		w.Log.Warn("over a limit, but allowed: "+fmt.Sprintf(format, args...), "namespace", request.Namespace, "name", request.Name, "user", request.UserInfo.Username)
 		return allowed()
 	}
 	return forbidden(format, args...)

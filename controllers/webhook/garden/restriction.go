@@ -80,7 +80,7 @@ func (w *webhooks) authorizeNamed(request *admissionv1.AdmissionRequest, who aut
 		return forbidden("%s", who.Problem)
 	}
 	if request.Operation == admissionv1.Create && request.Name == "" && !slices.Contains(generatedNameResources, request.Resource.Resource) {
-		return forbidden("metadata.generateName: what a gardenlet makes is known by its name, which must be given")
+		return forbidden("metadata.generateName: a gardenlet must give its new objects a name")
 	}
 	may, why := w.Authorizers.IsAllowed(request.UserInfo.Username, request.UserInfo.Groups, request)
 	if may {
@@ -111,7 +111,7 @@ func (w *webhooks) checkSeedObject(ctx context.Context, request *admissionv1.Adm
 	case "clusterrolebindings":
 		return checkDecoded(request, func(b *rbacv1.ClusterRoleBinding) (*admissionv1.AdmissionResponse, error) {
 			if b.RoleRef.Kind != "ClusterRole" || b.RoleRef.Name != roleBootstrapper {
-				return forbidden("roleRef: a gardenlet gives to others only ClusterRole %s", roleBootstrapper)
+				return forbidden("roleRef: a gardenlet may bind only ClusterRole %s", roleBootstrapper)
 			}
 			return allowed()
 		})
@@ -127,7 +127,7 @@ func checkDecoded[T any](request *admissionv1.AdmissionRequest, look func(*T) (*
 		return nil, err
 	}
 	if object == nil {
-		return nil, admission.BadRequest("the request makes something, but has no object")
+		return nil, admission.BadRequest("the request is a creation, but has no object")
 	}
 	return look(object)
 }
@@ -154,7 +154,7 @@ func (w *webhooks) checkBackupEntry(ctx context.Context, entry *gardencorev1beta
 		return nil, fmt.Errorf("reading BackupBucket %s: %w", entry.Spec.BucketName, err)
 	}
 	if live == nil {
-		return forbidden("spec.bucketName: there is no BackupBucket %q", entry.Spec.BucketName)
+		return forbidden("spec.bucketName: BackupBucket %q does not exist", entry.Spec.BucketName)
 	}
 	bucket, err := toTyped[gardencorev1beta1.BackupBucket](live)
 	if err != nil {
@@ -167,7 +167,7 @@ func (w *webhooks) checkSourceEntry(ctx context.Context, entry *gardencorev1beta
 	core := gardencorev1beta1.SchemeGroupVersion
 	i := slices.IndexFunc(entry.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Shoot" })
 	if i < 0 {
-		return forbidden("metadata.ownerReferences: has no Shoot, and a BackupEntry %s… is for one", prefixSourceEntry)
+		return forbidden("metadata.ownerReferences: has no Shoot, but a BackupEntry %s… needs one", prefixSourceEntry)
 	}
 	live, err := w.Garden.Get(ctx, core.WithResource("shoots"), entry.Namespace, entry.OwnerReferences[i].Name)
 	if err != nil {
@@ -182,7 +182,7 @@ func (w *webhooks) checkSourceEntry(ctx context.Context, entry *gardencorev1beta
 	}
 	live, err = w.Garden.Get(ctx, core.WithResource("backupentries"), entry.Namespace, original)
 	if apierrors.IsNotFound(err) {
-		return forbidden("there is no BackupEntry %s/%s, of which this is to be a copy", entry.Namespace, original)
+		return forbidden("BackupEntry %s/%s does not exist, but this must be a copy of it", entry.Namespace, original)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading BackupEntry %s/%s: %w", entry.Namespace, original, err)
@@ -201,22 +201,22 @@ func (w *webhooks) checkSourceEntry(ctx context.Context, entry *gardencorev1beta
 func checkSigningRequest(request *certificatesv1.CertificateSigningRequest, group, user string) (*admissionv1.AdmissionResponse, error) {
 	block, _ := pem.Decode(request.Spec.Request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return invalid("spec.request: is no request for a certificate in PEM form")
+		return invalid("spec.request: is not a certificate request in PEM form")
 	}
 	parsed, err := x509.ParseCertificateRequest(block.Bytes)
 	if err != nil {
-		return invalid("spec.request: is no request for a certificate")
+		return invalid("spec.request: is not a certificate request")
 	}
 	switch {
 	case len(parsed.Subject.Organization) != 1 || parsed.Subject.Organization[0] != group || parsed.Subject.CommonName != user:
 		return forbidden("spec.request: the certificate must be for %q of the organization %q", user, group)
 	case len(parsed.DNSNames)+len(parsed.EmailAddresses)+len(parsed.IPAddresses)+len(parsed.URIs) > 0:
-		return forbidden("spec.request: the certificate of a gardenlet has no other names")
+		return forbidden("spec.request: the certificate of a gardenlet must have no other names")
 	}
 	client := map[certificatesv1.KeyUsage]bool{certificatesv1.UsageKeyEncipherment: false, certificatesv1.UsageDigitalSignature: true, certificatesv1.UsageClientAuth: true}
 	for _, usage := range request.Spec.Usages {
 		if _, may := client[usage]; !may {
-			return forbidden("spec.usages: %q is nothing that a gardenlet needs", usage)
+			return forbidden("spec.usages: a gardenlet does not need %q", usage)
 		}
 	}
 	for usage, must := range client {
@@ -269,13 +269,13 @@ func checkShootObject(request *admissionv1.AdmissionRequest, who authorizer.Requ
 	case "projects":
 		return checkDecoded(request, func(p *gardencorev1beta1.Project) (*admissionv1.AdmissionResponse, error) {
 			if p.Spec.Namespace == nil || *p.Spec.Namespace != who.Shoot.Namespace {
-				return forbidden("spec.namespace: must be %q, that of the Shoot", who.Shoot.Namespace)
+				return forbidden("spec.namespace: must be %q, the namespace of the Shoot", who.Shoot.Namespace)
 			}
 			return allowed()
 		})
 	case "shoots":
 		if request.Name != who.Shoot.Name || request.Namespace != who.Shoot.Namespace {
-			return forbidden("only Shoot %s may be made", who.Shoot)
+			return forbidden("only Shoot %s may be created", who.Shoot)
 		}
 	case "secrets":
 		return checkDecoded(request, checkBootstrapToken)

@@ -162,7 +162,7 @@ func testConfigurations(t *testing.T, core kubernetes.Interface, admin dynamic.I
 	}
 	err = refer("absent")
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
-	require.ErrorContains(t, err, `there is no ConfigMap "absent"`)
+	require.ErrorContains(t, err, `ConfigMap "absent" does not exist`)
 	require.NoError(t, refer("policy"))
 	config.Data["policy"] = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Everything"}]}`
 	require.Eventually(t, func() bool { // Shoots come from a cache

@@ -128,7 +128,7 @@ func decodeObjects[T any](request *admissionv1.AdmissionRequest) (object, old *T
 		return nil, nil, err
 	}
 	if object == nil && request.Operation != admissionv1.Delete || old == nil && request.Operation != admissionv1.Create {
-		return nil, nil, admission.BadRequest("the request of operation %s has not the objects that it must have", request.Operation)
+		return nil, nil, admission.BadRequest("the request of operation %s lacks a required object", request.Operation)
 	}
 	return object, old, nil
 }

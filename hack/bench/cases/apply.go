@@ -194,7 +194,7 @@ func wipe(ctx context.Context, a arguments) (sample, error) {
 			return err == nil && len(left.Items) == 0, err
 		})
 		if err != nil {
-			return sample{}, fmt.Errorf("waiting until %s are gone: %w", resource.Resource, err)
+			return sample{}, fmt.Errorf("waiting for the deletion of %s: %w", resource.Resource, err)
 		}
 	}
 	return sample{}, nil

@@ -83,7 +83,7 @@ func timeFloor(owners []render.Input) (sample, error) {
 		return nil
 	})
 	if err == nil && (f.objects == 0 || len(f.charts) == 0 || len(f.kustomizations) == 0) {
-		err = errors.New("the floor found nothing to do: has the form of components changed?")
+		err = errors.New("the floor found no work: has the form of components changed?")
 	}
 	all.Parts = parts
 	return all, err

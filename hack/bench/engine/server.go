@@ -199,7 +199,7 @@ func (s *server) verify(ctx context.Context, bundles int) error {
 		for i := range bundles {
 			o := there[bundleName(i)]
 			if o == nil {
-				return fmt.Errorf("%s %s is not there", kind, bundleName(i))
+				return fmt.Errorf("%s %s does not exist", kind, bundleName(i))
 			}
 			if kind == "ConfigMap" && valueOf(o) != initialValue {
 				return fmt.Errorf("ConfigMap %s has the value %q", bundleName(i), valueOf(o))

@@ -173,7 +173,7 @@ func ReadMemory(pid int) (Memory, error) {
 		}
 	}
 	if sizes["VmHWM"] == 0 {
-		return Memory{}, fmt.Errorf("/proc/%d/status does not tell the peak", pid)
+		return Memory{}, fmt.Errorf("/proc/%d/status has no peak", pid)
 	}
 	return Memory{Peak: sizes["VmHWM"], WithoutFilePages: sizes["VmHWM"] - sizes["RssFile"], Now: sizes["VmRSS"]}, nil
 }

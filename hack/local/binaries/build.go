@@ -57,7 +57,7 @@ func (s Source) build(ctx context.Context, missing []binary) error {
 		return fmt.Errorf("%s is not in KUBEBUILDER_ASSETS, and can be built only inside the Pergola repository", missing[0].name)
 	}
 	unlock, err := statedir.LockFile(ctx, filepath.Join(s.Bin, ".lock"), func(holder string) {
-		s.Progress.PrintLine("waiting for %s, which builds into %s", holder, s.Bin)
+		s.Progress.PrintLine("waiting for %s, which is building into %s", holder, s.Bin)
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for the build folder: %w", err)

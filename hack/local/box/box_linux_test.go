@@ -162,7 +162,7 @@ func TestStartErrors(t *testing.T) {
 		}, `starting "/text" in its box: exec format error`, unix.ENOEXEC},
 		{"no interpreter", func(s *Spec) {
 			s.Binds, s.Args = append(s.Binds, Bind{Source: script, Target: "/script"}), []string{"/script"}
-		}, `starting "/script" in its box: no such file or directory: what it is interpreted or linked by is not in the box`, fs.ErrNotExist},
+		}, `starting "/script" in its box: no such file or directory: its interpreter or linker is not in the box`, fs.ErrNotExist},
 		{"missing source", func(s *Spec) { s.Binds = append(s.Binds, Bind{Source: "/missing/volume", Target: "/data"}) },
 			`starting "inside" in its box: bind of "/missing/volume" on "/data": no such file or directory`, fs.ErrNotExist},
 		{"target of another kind", func(s *Spec) { s.Binds = append(s.Binds, Bind{Source: text, Target: "/proc"}) },
@@ -176,9 +176,9 @@ func TestStartErrors(t *testing.T) {
 		{"tmpfs on the root", func(s *Spec) { s.Tmpfs = []string{"/"} }, `starting "inside" in its box: tmpfs on "/": needs an absolute path below /`, nil},
 		{"root with something in it", func(s *Spec) { s.Root = full }, `starting "inside" in its box: the folder of the root, ` + full + `, is not empty`, nil},
 		{"no root", func(s *Spec) { s.Root = "" }, `starting "inside" in its box: root "" is not an absolute path`, nil},
-		{"missing root", func(s *Spec) { s.Root = "/missing" }, `starting "inside" in its box: looking at the folder of the root: open /missing: no such file or directory`, fs.ErrNotExist},
+		{"missing root", func(s *Spec) { s.Root = "/missing" }, `starting "inside" in its box: reading the folder of the root: open /missing: no such file or directory`, fs.ErrNotExist},
 		{"no command", func(s *Spec) { s.Args = nil }, `starting "" in its box: no command given`, nil},
-		{"capability", func(s *Spec) { s.Capabilities = []string{"FLY"} }, `starting "inside" in its box: there is no capability "FLY"`, nil},
+		{"capability", func(s *Spec) { s.Capabilities = []string{"FLY"} }, `starting "inside" in its box: capability "FLY" does not exist`, nil},
 		{"network", func(s *Spec) { s.NetNS = "/missing/netns" }, `starting "inside" in its box: joining network namespace /missing/netns: no such file or directory`, fs.ErrNotExist},
 		{"working directory", func(s *Spec) { s.Dir = "/bin/inside" }, `starting "inside" in its box: making the working directory: mkdir /bin/inside: not a directory`, nil},
 		{"limit", func(s *Spec) { s.Rlimits = []Rlimit{{Resource: unix.RLIMIT_NOFILE, Soft: 2, Hard: 1}} },
@@ -261,7 +261,7 @@ func TestParseCapabilities(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, set)
 	_, err = parseCapabilities([]string{"CAP_NO"})
-	require.EqualError(t, err, `there is no capability "CAP_NO"`)
+	require.EqualError(t, err, `capability "CAP_NO" does not exist`)
 }
 
 func TestNetworkNamespace(t *testing.T) {

@@ -30,7 +30,7 @@ func parseCapabilities(names []string) (capabilitySet, error) {
 		}
 		number := slices.Index(capabilityNames, plain)
 		if number < 0 {
-			return 0, fmt.Errorf("there is no capability %q", name)
+			return 0, fmt.Errorf("capability %q does not exist", name)
 		}
 		set |= 1 << number
 	}

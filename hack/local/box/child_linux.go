@@ -92,11 +92,11 @@ func runChild(role string, in, out *os.File) error {
 	}
 	data, err := io.ReadAll(in)
 	if err != nil {
-		return fmt.Errorf("reading what is to be done: %w", err)
+		return fmt.Errorf("reading the instructions: %w", err)
 	}
 	var todo childRequest
 	if err := json.Unmarshal(data, &todo); err != nil {
-		return fmt.Errorf("reading what is to be done: %w", err)
+		return fmt.Errorf("reading the instructions: %w", err)
 	}
 	unix.Umask(0o022)
 	if role == roleStart {

@@ -102,5 +102,5 @@ func explainExecError(path string, err error) error {
 	if _, missing := os.Stat(path); missing != nil {
 		return err
 	}
-	return fmt.Errorf("%w: what it is interpreted or linked by is not in the box", err)
+	return fmt.Errorf("%w: its interpreter or linker is not in the box", err)
 }

@@ -98,7 +98,7 @@ func specMounts(spec Spec) ([]mount, error) {
 // changeRoot makes a new tmpfs on the folder the root and detaches everything else.
 func changeRoot(folder string) error {
 	if there, err := os.ReadDir(folder); err != nil {
-		return fmt.Errorf("looking at the folder of the root: %w", err)
+		return fmt.Errorf("reading the folder of the root: %w", err)
 	} else if len(there) > 0 {
 		return fmt.Errorf("the folder of the root, %s, is not empty", folder)
 	}
@@ -121,7 +121,7 @@ func changeRoot(folder string) error {
 		return fmt.Errorf("changing the root: %w", err)
 	}
 	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("taking off the old root: %w", err)
+		return fmt.Errorf("unmounting the old root: %w", err)
 	}
 	if err := os.Chdir("/"); err != nil {
 		return fmt.Errorf("changing to the root: %w", err)

@@ -237,7 +237,7 @@ func (f *forker) collectResult(report io.Reader) (*os.Process, error) {
 	}
 	switch {
 	case process == nil && failure == nil:
-		return nil, errors.New("forking: the child ended without a word")
+		return nil, errors.New("forking: the child ended without a report")
 	case failure != nil && process != nil:
 		_, _ = process.Wait()
 	}

@@ -14,7 +14,7 @@ func CheckSupport() error { return checkSupportOnce() }
 var checkSupportOnce = sync.OnceValue(func() error {
 	root, err := os.MkdirTemp("", "pergola-box-")
 	if err != nil {
-		return fmt.Errorf("trying to make a box: %w", err)
+		return fmt.Errorf("trying to create a box: %w", err)
 	}
 	defer os.Remove(root)
 	process, err := start(childRequest{DryRun: true, Spec: Spec{Root: root, Args: []string{childName}}})
@@ -31,7 +31,7 @@ var checkSupportOnce = sync.OnceValue(func() error {
 	case isPermissionError(err):
 		return fmt.Errorf("namespaces are forbidden on this machine: %w", err)
 	default:
-		return fmt.Errorf("no box can be made on this machine: %w", err)
+		return fmt.Errorf("boxes are not possible on this machine: %w", err)
 	}
 })
 

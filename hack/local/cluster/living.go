@@ -195,7 +195,7 @@ func (m *Manager) checkPodRouting(ctx context.Context, client *restclient.Client
 	case err != nil && strings.Contains(err.Error(), "webhook"):
 		return nil // called after the policy, from a landscape: its error hides the result
 	case err != nil:
-		return fmt.Errorf("trying whether pods are sent to living nodes: %w", err)
+		return fmt.Errorf("checking whether pods are sent to living nodes: %w", err)
 	case pod.Spec.NodeSelector[livingTaint] == "":
 		return errors.New("pods are not sent to living nodes yet")
 	}

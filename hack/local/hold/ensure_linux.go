@@ -65,7 +65,7 @@ func Ensure(ctx context.Context, dir, self string) (*Holder, error) {
 			return holder, err
 		}
 		if err := holder.waitForEnd(ctx); err != nil {
-			return nil, fmt.Errorf("waiting for the end of the former holder: %w", err)
+			return nil, fmt.Errorf("waiting for the end of the previous holder: %w", err)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func startProcess(ctx context.Context, self, arg string, log *os.File) (*exec.Cm
 	if err != nil || len(said) == 0 {
 		_ = command.Process.Kill()
 		_ = command.Wait()
-		return nil, "", fmt.Errorf("starting the holder: %s %s says nothing", self, holdSubcommand)
+		return nil, "", fmt.Errorf("starting the holder: %s %s does not answer", self, holdSubcommand)
 	}
 	return command, string(said), nil
 }

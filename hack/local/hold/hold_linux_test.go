@@ -328,11 +328,11 @@ func TestCheckSupportReason(t *testing.T) {
 func TestProgramWithoutServe(t *testing.T) {
 	requireNamespaces(t)
 	_, err := Ensure(t.Context(), t.TempDir(), "/bin/true")
-	assert.ErrorContains(t, err, "says nothing")
+	assert.ErrorContains(t, err, "does not answer")
 	t.Setenv(markerEnv, "1")
 	_, err = Ensure(t.Context(), t.TempDir(), testExecutable(t))
 	assert.ErrorContains(t, err, "does not serve")
-	assert.ErrorContains(t, Serve([]string{t.TempDir()}), "not by hand")
+	assert.ErrorContains(t, Serve([]string{t.TempDir()}), "do not start it by hand")
 }
 
 func TestHolderInheritsNoFiles(t *testing.T) {

@@ -21,7 +21,7 @@ type Holder struct {
 }
 
 var (
-	errEnding = errors.New("the namespaces are just ending")
+	errEnding = errors.New("the namespaces are ending")
 	errEnded  = errors.New("the namespaces have ended")
 )
 

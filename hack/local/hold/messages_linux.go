@@ -155,7 +155,7 @@ func socketPath(folder *os.File) string {
 func peerUser(conn *net.UnixConn) (uint32, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return 0, fmt.Errorf("asking who is at the other end of the socket: %w", err)
+		return 0, fmt.Errorf("reading the user at the other end of the socket: %w", err)
 	}
 	var credentials *unix.Ucred
 	var optErr error
@@ -163,7 +163,7 @@ func peerUser(conn *net.UnixConn) (uint32, error) {
 		credentials, optErr = unix.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 	})
 	if err = errors.Join(err, optErr); err != nil {
-		return 0, fmt.Errorf("asking who is at the other end of the socket: %w", err)
+		return 0, fmt.Errorf("reading the user at the other end of the socket: %w", err)
 	}
 	return credentials.Uid, nil
 }

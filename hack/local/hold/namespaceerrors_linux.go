@@ -38,9 +38,9 @@ func explainNamespaceError(reason string, value func(name string) string) error 
 	case says(syscall.EPERM, syscall.EACCES):
 		return fmt.Errorf("namespaces are forbidden on this machine: %s", reason)
 	case says(syscall.ENOSPC): // not from a disk
-		return fmt.Errorf("there are as many namespaces on this machine as the limits allow (sysctl user.max_user_namespaces and the like): %s", reason)
+		return fmt.Errorf("the limits of this machine allow no more namespaces (sysctl user.max_user_namespaces and similar): %s", reason)
 	}
-	return fmt.Errorf("namespaces cannot be had on this machine: %s", reason)
+	return fmt.Errorf("namespaces are not possible on this machine: %s", reason)
 }
 
 // readSysctl returns a setting of this machine.

@@ -25,10 +25,10 @@ func TestExplainNamespaceError(t *testing.T) {
 		"AppArmor": {"making mounts private: permission denied", map[string]string{apparmor: "1"}, users("namespaces are forbidden on this machine (sysctl " + apparmor + " is 1; its administrator allows them by sysctl -w " + apparmor + "=0): ")},
 		"Debian":   {"fork/exec x: operation not permitted", map[string]string{clone: "0"}, users("namespaces are forbidden on this machine (sysctl " + clone + " is 0; its administrator allows them by sysctl -w " + clone + "=1): ")},
 		"limit":    {"fork/exec x: no space left on device", map[string]string{"user.max_user_namespaces": "0"}, "namespaces are forbidden on this machine (sysctl user.max_user_namespaces is 0; its administrator allows them by sysctl -w user.max_user_namespaces=10000): "},
-		"reached":  {"fork/exec x: no space left on device", map[string]string{"user.max_user_namespaces": "8"}, "there are as many namespaces on this machine as the limits allow (sysctl user.max_user_namespaces and the like): "},
+		"reached":  {"fork/exec x: no space left on device", map[string]string{"user.max_user_namespaces": "8"}, "the limits of this machine allow no more namespaces (sysctl user.max_user_namespaces and similar): "},
 		"seccomp":  {"fork/exec x: operation not permitted", map[string]string{apparmor: "0", clone: "1"}, "namespaces are forbidden on this machine: "},
 		"/proc":    {"mounting /proc: operation not permitted", nil, "namespaces are forbidden on this machine: "},
-		"no veth":  {"making a veth pair: operation not supported", map[string]string{apparmor: "1"}, "namespaces cannot be had on this machine: "},
+		"no veth":  {"making a veth pair: operation not supported", map[string]string{apparmor: "1"}, "namespaces are not possible on this machine: "},
 	} {
 		err := explainNamespaceError(test.reason, func(name string) string { return test.setting[name] })
 		assert.EqualError(t, err, test.want+test.reason, name)

@@ -41,11 +41,11 @@ func InitHolder() {
 // Ensure and Possible pass them: a state folder, or --try.
 func Serve(args []string) error {
 	if os.Getpid() != 1 || len(args) != 1 {
-		return errors.New("a holder is started by other commands, not by hand")
+		return errors.New("other commands start a holder: do not start it by hand")
 	}
 	status := os.NewFile(statusFD, "status")
 	if _, err := status.Stat(); err != nil {
-		return errors.New("a holder is started by other commands, not by hand")
+		return errors.New("other commands start a holder: do not start it by hand")
 	}
 	unix.CloseOnExec(statusFD)
 	closeInherited(statusFD + 1)
@@ -147,7 +147,7 @@ func (s *server) serve() {
 	case grace = <-s.stopRequests:
 	case <-s.sigterm:
 	case <-s.watchRecord():
-		log.Printf("the record is gone: nobody could find this holder any more")
+		log.Printf("the record was deleted: nobody can find this holder any longer")
 	}
 	s.cancel()
 	s.signalAll(syscall.SIGTERM, grace)

@@ -35,7 +35,7 @@ func addonsCommand() *cobra.Command {
 	a := &addonsOptions{}
 	command := &cobra.Command{
 		Use:   "addons",
-		Short: "Do what Services, names, volumes and Etcds of a cluster need, and send pods to the nodes that can run them",
+		Short: "Serve the Services, names, volumes and Etcds of a cluster, and send pods to the nodes that can run them",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.run(cmd) },
 	}
@@ -46,9 +46,9 @@ func addonsCommand() *cobra.Command {
 	flags.StringVar(&a.dns, "dns", "", "address of the DNS server")
 	flags.StringVar(&a.apiServer, "api-server", "", "host and port of the API server, for the Service kubernetes")
 	flags.StringVar(&a.volumes, "volumes", "", "folder of the volumes")
-	flags.StringVar(&a.networks, "networks", "", "folder for what is noted of networks")
+	flags.StringVar(&a.networks, "networks", "", "folder for the records of networks")
 	flags.StringVar(&a.taint, "taint", "", "key of the taint and the label of nodes that run pods")
-	flags.BoolVar(&a.oneNode, "one-node", false, "there is one node that runs pods")
+	flags.BoolVar(&a.oneNode, "one-node", false, "only one node runs pods")
 	flags.StringArrayVar(&a.otherKubeconfigs, "names-of", nil, "kubeconfigs of other clusters whose DNSRecords are served, too")
 	flags.StringToStringVar(&a.executables, "executables", nil, "files of the executables that images stand for, by name")
 	return command

@@ -82,7 +82,7 @@ func kubeletCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&o.Name, "name", "", "name of the Node")
 	flags.StringToStringVar(&o.Labels, "labels", nil, "labels of the Node")
-	flags.StringVar(&taint, "taint", "", "key of a taint of the Node that keeps pods away which do not tolerate it")
+	flags.StringVar(&taint, "taint", "", "key of a taint of the Node, for pods that do not tolerate it")
 	flags.StringVar(&o.Address, "address", "", "address of the Node")
 	flags.Int32Var(&o.Port, "port", 10250, "port of the kubelet on it")
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig with the rights of the Node")
@@ -90,12 +90,12 @@ func kubeletCommand() *cobra.Command {
 	flags.StringVar(&o.Key, "key", "", "its key")
 	flags.StringVar(&o.ClientCA, "client-ca", "", "authority of clients")
 	flags.StringVar(&o.DNS, "dns", "", "address of the cluster's DNS server")
-	flags.StringVar(&o.Domain, "domain", "cluster.local", "what names of the cluster end with")
+	flags.StringVar(&o.Domain, "domain", "cluster.local", "domain of the cluster's names")
 	flags.StringVar(&pods, "pods", "", "range of the addresses of its pods")
 	flags.StringVar(&dir, "dir", "", "folder of the node")
 	flags.StringToStringVar(&executables, "executables", nil, "files of the executables that images stand for, by name")
-	flags.IntVar(&o.Machine.CPUs, "cpus", 64, "processors that the Node says it has")
-	flags.Int64Var(&memory, "memory", 256, "memory that the Node says it has, in GiB")
+	flags.IntVar(&o.Machine.CPUs, "cpus", 64, "processors that the Node reports")
+	flags.Int64Var(&memory, "memory", 256, "memory that the Node reports, in GiB")
 	return command
 }
 

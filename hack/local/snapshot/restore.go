@@ -29,9 +29,9 @@ func restoreCommand() *cobra.Command {
 	var r restoreOptions
 	command := &cobra.Command{
 		Use:   "restore CONTEXT NAMESPACE/ETCD FILE",
-		Short: "Put saved data into the volumes of an Etcd that is not there yet",
-		Long: `Makes the claims that the members of an Etcd will look for, waits for their volumes, and puts the data of a snapshot there. The
-Etcd starts with it when it is applied. An Etcd that is there, and volumes that have data, are an error.`,
+		Short: "Put saved data into the volumes of an Etcd that does not exist yet",
+		Long: `Creates the claims of an Etcd's members, waits for their volumes, and puts the data of a snapshot there.
+The Etcd starts with it when it is applied. Fails if the Etcd exists or a volume has data.`,
 		Example: "  snapshot restore pergola-runtime garden/virtual-garden-etcd-main main.db",
 		Args:    cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,8 +47,8 @@ Etcd starts with it when it is applied. An Etcd that is there, and volumes that 
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&r.claim, "claim", "", "template of the claims, spec.volumeClaimTemplate of the Etcd (default: that of Gardener)")
-	flags.StringVar(&r.capacity, "capacity", "25Gi", "of each volume")
+	flags.StringVar(&r.claim, "claim", "", "template of the claims, spec.volumeClaimTemplate of the Etcd (default: as in Gardener)")
+	flags.StringVar(&r.capacity, "capacity", "25Gi", "capacity of each volume")
 	flags.IntVar(&r.members, "members", 1, "how many members the Etcd has")
 	flags.BoolVar(&r.peerTLS, "peer-tls", false, "members speak TLS with each other")
 	return command
@@ -72,7 +72,7 @@ func (s *etcdTarget) restore(ctx context.Context, file string, r restoreOptions)
 	}
 	switch _, err := s.dynamic.Resource(etcds.Resource).Namespace(s.namespace).Get(ctx, s.name, metav1.GetOptions{}); {
 	case err == nil:
-		return fmt.Errorf("the Etcd %s/%s is there already: its data has to be there before", s.namespace, s.name)
+		return fmt.Errorf("the Etcd %s/%s exists already: restore its data before it is created", s.namespace, s.name)
 	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("looking for Etcd %s/%s: %w", s.namespace, s.name, err)
 	}
@@ -136,7 +136,7 @@ func (s *etcdTarget) ensureVolume(ctx context.Context, name string, capacity res
 			return false, err
 		}
 		if volume.Spec.HostPath == nil {
-			return false, errors.New("its volume is no folder: pods do not run for real in this cluster")
+			return false, errors.New("its volume is not a folder: pods do not run for real in this cluster")
 		}
 		folder = volume.Spec.HostPath.Path
 		return true, nil

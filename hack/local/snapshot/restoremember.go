@@ -54,7 +54,7 @@ func restoreMember(snapshot, folder, member string, peers map[string]string) err
 	}
 	own := cluster.MemberByName(member)
 	if own == nil {
-		return fmt.Errorf("%s is none of the members", member)
+		return fmt.Errorf("%s is not a member", member)
 	}
 	if err := os.MkdirAll(datadir.ToSnapDir(folder), 0o700); err != nil {
 		return fmt.Errorf("making the data folder: %w", err)
@@ -84,7 +84,7 @@ func restoreMember(snapshot, folder, member string, peers map[string]string) err
 	}
 	identity, err := (&etcdserverpb.Metadata{NodeID: uint64(own.ID), ClusterID: uint64(cluster.ID())}).Marshal()
 	if err != nil {
-		return fmt.Errorf("writing who the member is: %w", err)
+		return fmt.Errorf("writing the identity of the member: %w", err)
 	}
 	history, err := wal.Create(log, datadir.ToWALDir(folder), identity)
 	if err != nil {
@@ -99,7 +99,7 @@ func restoreMember(snapshot, folder, member string, peers map[string]string) err
 		Metadata: raftpb.SnapshotMetadata{Index: end, Term: 1, ConfState: state},
 	}
 	if err := snap.New(log, datadir.ToSnapDir(folder)).SaveSnap(start); err != nil {
-		return fmt.Errorf("writing where the log begins: %w", err)
+		return fmt.Errorf("writing the start of the log: %w", err)
 	}
 	if err := history.SaveSnapshot(walpb.Snapshot{Index: end, Term: 1, ConfState: &state}); err != nil {
 		return fmt.Errorf("writing the log: %w", err)
@@ -115,7 +115,7 @@ func replaceMembers(log *zap.Logger, folder string, cluster *membership.RaftClus
 	known := schema.NewMembershipBackend(log, database)
 	known.MustCreateBackendBuckets()
 	if err := known.TrimMembershipFromBackend(); err != nil {
-		return fmt.Errorf("forgetting the former members: %w", err)
+		return fmt.Errorf("removing the previous members: %w", err)
 	}
 	cluster.SetBackend(known)
 	for _, m := range cluster.Members() {
@@ -139,7 +139,7 @@ func copyDatabase(snapshot, to string) error {
 	}
 	size := info.Size() - sha256.Size
 	if size <= 0 || size%blockSize != 0 {
-		return fmt.Errorf("%s is no snapshot of an etcd, or not all of one", snapshot)
+		return fmt.Errorf("%s is not a complete snapshot of an etcd", snapshot)
 	}
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -155,7 +155,7 @@ func copyDatabase(snapshot, to string) error {
 		return fmt.Errorf("reading the snapshot: %w", err)
 	}
 	if !bytes.Equal(want, sum.Sum(nil)) {
-		return fmt.Errorf("%s is damaged: its checksum is another one", snapshot)
+		return fmt.Errorf("%s is damaged: its checksum differs", snapshot)
 	}
 	if err := out.Sync(); err != nil {
 		return fmt.Errorf("writing the database: %w", err)

@@ -123,9 +123,9 @@ func TestRestoreMember(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"damaged": {damaged, "is damaged: its checksum is another one"},
-		"short":   {raw[:len(raw)-5], "is no snapshot of an etcd, or not all of one"},
-		"empty":   {nil, "is no snapshot of an etcd, or not all of one"},
+		"damaged": {damaged, "is damaged: its checksum differs"},
+		"short":   {raw[:len(raw)-5], "is not a complete snapshot of an etcd"},
+		"empty":   {nil, "is not a complete snapshot of an etcd"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "x.db")
@@ -133,7 +133,7 @@ func TestRestoreMember(t *testing.T) {
 			require.ErrorContains(t, restoreMember(file, filepath.Join(t.TempDir(), "d"), "a", map[string]string{"a": "http://127.0.0.1:1"}), test.want)
 		})
 	}
-	require.ErrorContains(t, restoreMember(file, filepath.Join(dir, "other"), "b", map[string]string{"a": "http://127.0.0.1:1"}), "b is none of the members")
+	require.ErrorContains(t, restoreMember(file, filepath.Join(dir, "other"), "b", map[string]string{"a": "http://127.0.0.1:1"}), "b is not a member")
 }
 
 func TestClaimTemplate(t *testing.T) {

@@ -20,7 +20,7 @@ const memberListTimeout = 30 * time.Second
 func saveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "save CONTEXT NAMESPACE/ETCD FILE",
-		Short:   "Save the data of a running Etcd; to be called by local run, where it is reached",
+		Short:   "Save the data of a running Etcd; call it by local run, which reaches the Etcd",
 		Example: "  local run -- snapshot save pergola-runtime garden/virtual-garden-etcd-main main.db",
 		Args:    cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +54,7 @@ func (s *etcdTarget) save(ctx context.Context, path string) (size int64, err err
 	_, err = client.MemberList(limited)
 	cancel()
 	if err != nil {
-		return 0, fmt.Errorf("asking Etcd %s/%s who belongs to it (is this called by local run?): %w", s.namespace, s.name, err)
+		return 0, fmt.Errorf("asking Etcd %s/%s for its members (is this called by local run?): %w", s.namespace, s.name, err)
 	}
 	data, err := client.Snapshot(ctx)
 	if err != nil {

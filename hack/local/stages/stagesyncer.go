@@ -45,7 +45,7 @@ func (k *StageSyncer) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return k.Player.Stop(context.WithoutCancel(ctx))
 		case err == nil && lastError != "":
-			k.logf("all is well again")
+			k.logf("the error is over")
 			lastError = ""
 		case err != nil && err.Error() != lastError:
 			lastError = err.Error()

@@ -94,7 +94,7 @@ func New(options Options) (*Runtime, error) {
 		}
 	}
 	if err := os.RemoveAll(options.Folder); err != nil {
-		return nil, fmt.Errorf("removing what a former runtime has left: %w", err)
+		return nil, fmt.Errorf("removing the files of a previous runtime: %w", err)
 	}
 	if err := os.MkdirAll(options.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the runtime: %w", err)

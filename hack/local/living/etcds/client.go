@@ -22,7 +22,7 @@ func NewClient(ctx context.Context, kube kubernetes.Interface, object *unstructu
 	}
 	c, ok := found.(*connection)
 	if !ok {
-		return nil, fmt.Errorf("%T is no connection", found)
+		return nil, fmt.Errorf("%T is not a connection", found)
 	}
 	return c.client, nil
 }

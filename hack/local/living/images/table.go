@@ -116,7 +116,7 @@ func Parse(reference string) Reference {
 func minorOf(version string) (int, error) {
 	match := regexp.MustCompile(`^v?1\.(\d+)(\.|$)`).FindStringSubmatch(version)
 	if match == nil {
-		return 0, fmt.Errorf("%q is no version 1.x", version)
+		return 0, fmt.Errorf("%q is not a version 1.x", version)
 	}
 	return strconv.Atoi(match[1])
 }

@@ -55,7 +55,7 @@ func TestFind(t *testing.T) {
 		})
 	}
 	_, err = availableImages(all, map[string]string{"kube-apiserver": "master"})
-	assert.ErrorContains(t, err, `"master" is no version 1.x`)
+	assert.ErrorContains(t, err, `"master" is not a version 1.x`)
 	table, err = availableImages(map[string]string{"registry.example.org/team/mine": "/home/me/mine"}, nil)
 	require.NoError(t, err)
 	mine, _, err := table.Find("registry.example.org/team/mine:v0.1.0-dev")

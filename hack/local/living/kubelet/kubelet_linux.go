@@ -59,7 +59,7 @@ const maxFolderLength = 107 - len("/pod-resources/kubelet.sock")
 // Run runs the kubelet until the context ends. A process can have only one.
 func Run(ctx context.Context, options Options) error {
 	if len(options.Folder) > maxFolderLength {
-		return fmt.Errorf("the folder %s has %d bytes, and %d are the most that a kubelet can work with: use a shorter state folder", options.Folder, len(options.Folder), maxFolderLength)
+		return fmt.Errorf("the path %s has %d bytes, and a kubelet supports at most %d: use a shorter state folder", options.Folder, len(options.Folder), maxFolderLength)
 	}
 	for _, folder := range []string{options.Folder, options.LogFolder} {
 		if err := os.MkdirAll(folder, 0o750); err != nil {
@@ -76,7 +76,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	deps, err := kubeletapp.UnsecuredDependencies(ctx, server, utilfeature.DefaultFeatureGate)
 	if err != nil {
-		return fmt.Errorf("what the kubelet needs: %w", err)
+		return fmt.Errorf("dependencies of the kubelet: %w", err)
 	}
 	if err := connect(ctx, deps, server, options); err != nil {
 		return err
@@ -151,7 +151,7 @@ func configuration(options Options) (*kubeletoptions.KubeletServer, error) {
 	}
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		return nil, fmt.Errorf("asking how many files may be open: %w", err)
+		return nil, fmt.Errorf("asking for the limit of open files: %w", err)
 	}
 	c.MaxOpenFiles = int64(min(files.Max, 1<<20)) // the hard limit
 	return &kubeletoptions.KubeletServer{KubeletFlags: *flags, KubeletConfiguration: *c}, nil

@@ -77,7 +77,7 @@ func (*staticCadvisor) GetRequestedContainersInfo(string, cadvisorapiv2.RequestO
 func fileSystemInfo(folder string) (cadvisorapiv2.FsInfo, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(folder, &s); err != nil {
-		return cadvisorapiv2.FsInfo{}, fmt.Errorf("asking for the room of %s: %w", folder, err)
+		return cadvisorapiv2.FsInfo{}, fmt.Errorf("asking for the free space of %s: %w", folder, err)
 	}
 	size := uint64(s.Bsize)
 	return cadvisorapiv2.FsInfo{

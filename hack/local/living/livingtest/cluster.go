@@ -22,7 +22,7 @@ import (
 func Module() string {
 	dir, err := os.Getwd()
 	if err != nil {
-		panic("cannot tell the folder of the test: " + err.Error())
+		panic("cannot find the folder of the test: " + err.Error())
 	}
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {

@@ -85,7 +85,7 @@ func (q *Queue) process(ctx context.Context, key string) {
 	case err != nil:
 		// After a conflict the retry reads the object again.
 		if !errors.IsConflict(err) {
-			q.log.Warn("Failed, will be tried again", "object", key, "error", err)
+			q.log.Warn("Failed, retrying", "object", key, "error", err)
 		}
 		q.queue.AddRateLimited(key)
 	default:

@@ -69,7 +69,7 @@ func (c *Controller) syncListeners(ctx context.Context, key string) (time.Durati
 func (c *Controller) listen(ctx context.Context, at address, t *target) error {
 	if l := c.listeners[at]; l != nil {
 		if other := l.target.Load().port.key(); other != t.port.key() {
-			return fmt.Errorf("%s is taken by Service %s", at, other)
+			return fmt.Errorf("%s is in use by Service %s", at, other)
 		}
 		l.target.Store(t)
 		return nil
