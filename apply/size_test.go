@@ -41,8 +41,8 @@ func TestSizes(t *testing.T) {
 				var e *ObjectError
 				require.ErrorAs(t, err, &e)
 				assert.Equal(t, Invalid, e.Reason)
-				assert.Equal(t, "cluster test: "+c.kind+" "+f.ns+"/large: apply: Invalid: its values have 1.00 MiB (1048577 bytes), a "+c.kind+
-					" may have 1.00 MiB (1048576 bytes) (make it smaller, or split it into several objects)", e.Error())
+				assert.Equal(t, "cluster test: "+c.kind+" "+f.ns+"/large: apply: Invalid: its values have 1.00 MiB (1048577 bytes), and a "+c.kind+
+					" may have at most 1.00 MiB (1048576 bytes) (make it smaller, or split it into several objects)", e.Error())
 				assert.LessOrEqual(t, counts["patch-apply"], 3, "the object is not sent: only the other one and the inventory")
 			}
 			assert.True(t, f.exists(f.configMap("small", "")), "siblings are applied")

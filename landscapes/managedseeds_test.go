@@ -131,5 +131,5 @@ func TestManagedSeedChanges(t *testing.T) {
 	found, err := managedSeedOf(t, true, internalDNS+"\nnetworks: {ipFamilies: [IPv6]}").ValidateAt(t.Context(), validationTime, nil, schemas.Options{})
 	require.NoError(t, err)
 	require.NotEmpty(t, found)
-	assert.Contains(t, found[0].Message, "; the API fills it in: that of the Shoot soil")
+	assert.Contains(t, found[0].Message, "; the API fills it in: the value of the Shoot soil")
 }

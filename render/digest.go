@@ -24,7 +24,7 @@ type InputDigest [sha256.Size]byte
 // undigestedFields are the fields of an Input that serve errors and people or select components,
 // and are not rendered.
 func undigestedFields() []string {
-	return []string{"ChartsMatter", "Declared", "DeclaredCredentials", "FilledIn", "Only", "Referred"}
+	return []string{"ChartsRequired", "DeclaredAt", "DeclaredCredentials", "MutationChanges", "Only", "DeclaredReferences"}
 }
 
 // DigestInput returns the digest of an input with its render options. It fails if an overlay cannot

@@ -106,7 +106,7 @@ func TestAdmissionUsage(t *testing.T) {
 		{[]string{"--tls-cert-file", text}, "go together"},
 		{[]string{"--tls-cert-file", text, "--tls-private-key-file", text, "--self-signed"}, "exclude each other"},
 		{[]string{"--tls-cert-file", text, "--tls-private-key-file", text}, "reading the certificate"},
-		{[]string{"--self-signed", "--ca-file", filepath.Join(text, "ca.crt")}, "writing the authority"},
+		{[]string{"--self-signed", "--ca-file", filepath.Join(text, "ca.crt")}, "writing the CA of the certificate"},
 		{[]string{"--kubeconfig", text}, "--kubeconfig " + text},
 		{[]string{"configuration"}, "give one of them"},
 		{[]string{"configuration", "--url", "http://a"}, "must be like https://HOST:PORT"},

@@ -17,16 +17,16 @@ func TestLandscapeOfDocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/tutorial/first-garden.md")
 	require.NoError(t, err)
 	dir := t.TempDir()
-	files := regexp.MustCompile("(?s)`([a-z./]+\\.yaml)`: .*?```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	files := regexp.MustCompile("(?s)\n`([a-z./]+\\.yaml)` .*?```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	require.Len(t, files, 3)
 	for _, file := range files {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file[1])), 0o755))
 		writeFile(t, dir, file[1], file[2])
 	}
-	o := pergola(t, "validate", dir)
+	o := pergola(t, "validate", filepath.Join(dir, "landscape"))
 	assert.Equal(t, 0, o.code, "%s%s", o.stdout, o.stderr)
 	assert.Contains(t, o.stdout, "[landscape/secret-not-encrypted]")
 	assert.Equal(t, 1, strings.Count(o.stdout, "warning:"), o.stdout)
-	o = pergola(t, "render", dir, "--output-dir", filepath.Join(t.TempDir(), "out"))
+	o = pergola(t, "render", filepath.Join(dir, "landscape"), "--output-dir", filepath.Join(t.TempDir(), "out"))
 	assert.Equal(t, 0, o.code, o.stderr)
 }

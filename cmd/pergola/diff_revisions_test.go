@@ -174,7 +174,7 @@ func TestDiffOfARepair(t *testing.T) {
 	assert.Equal(t, "garden", p.Items[0].Object.Namespace)
 	assert.Equal(t, []change.Field{{Path: "data.a", Old: "second", New: "third"}}, p.Items[0].Fields, "what the bundle had that keeps it, not the other one")
 	require.Len(t, p.Notes, 1, "%q", p.Notes)
-	assert.Contains(t, p.Notes[0], "revision "+broken+" is not valid (2 errors): it is compared as far as it renders")
+	assert.Contains(t, p.Notes[0], "revision "+broken+" is not valid (2 errors): the comparison uses the part that renders")
 
 	// The reverse change cannot be applied.
 	o = pergola(t, "diff", dir, "--from", "HEAD", "--to", broken)

@@ -262,7 +262,7 @@ func TestDiffErrors(t *testing.T) {
 		"no such folder":     {[]string{filepath.Join(dir, "nope")}, 2, []string{"Error: " + filepath.Join(dir, "nope") + " is not a landscape: neither revision HEAD nor the work tree has a file landscape.yaml there"}},
 		"no landscape":       {[]string{filepath.Dir(dir), "--to", "HEAD"}, 2, []string{"is not a landscape: neither revision HEAD nor revision HEAD has a file landscape.yaml there"}},
 		"a folder":           {[]string{dir, "--from", "HEAD:landscape"}, 2, []string{`Error: revision "HEAD:landscape": ":landscape" names a file or folder of a commit, not a commit: give the commit alone (HEAD); the folder is the argument`}},
-		"live and revisions": {[]string{dir, "--live", "--from", "HEAD"}, 2, []string{"--live compares with the clusters: omit --from and --to"}},
+		"live and revisions": {[]string{dir, "--live", "--from", "HEAD"}, 2, []string{"--live compares with the clusters: omit --from"}},
 		"unknown format":     {[]string{dir, "-o", "xml"}, 2, []string{`Error: --output "xml": want one of text, markdown, json`}},
 		"invalid work tree": {[]string{invalid, "--from", "HEAD~1"}, 1, []string{
 			"broken.yaml:", "seed.yaml:9:5: error: Seed local: spec.provider.regoin: ", "project.yaml:16:3: error: Project local: spec.descriptoin: ", "Error: the landscape is not valid: nothing was done\n",

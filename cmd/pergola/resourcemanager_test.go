@@ -28,7 +28,7 @@ func TestResourceManagerSettings(t *testing.T) {
 		"period":              {"", []string{"--sync-period", "1s"}, `Error: --sync-period (controllers.managedResource.syncPeriod): Invalid value: "1s": must be 15s or more`},
 		"workers":             {"", []string{"--concurrent-syncs", "0"}, "Error: --concurrent-syncs (controllers.managedResource.concurrentSyncs): Invalid value: 0: must be 1 or more"},
 		"lease":               {"", []string{"--leader-election-name", "Mine"}, `Error: --leader-election-name (leaderElection.resourceName): Invalid value: "Mine"`},
-		"two":                 {"", []string{"--class", "A", "--metrics-port", "0"}, "at most (it is part of the finalizer); * means all classes\n--metrics-port (server.metrics.port): "},
+		"two":                 {"", []string{"--class", "A", "--metrics-port", "0"}, "at most 37 characters (it is part of the finalizer); * means all classes\n--metrics-port (server.metrics.port): "},
 		"file":                {head + "server: {metrics: {port: 0x10000}}\n", nil, "Error: " + file + ":3:26: server.metrics.port: Invalid value: 65536: "},
 		"type in file":        {head + "controllers: {managedResource: {syncPeriod: 5 minutes}}\n", nil, "Error: " + file + `:3:45: controllers.managedResource.syncPeriod: is "5 minutes", and must be a duration such as 30s, 5m or 1h30m: 5m?`},
 		"flag beside a file":  {head + "controllers: {resourceClass: seed}\n", []string{"--class", "A"}, "Error: --class (controllers.resourceClass): "},

@@ -47,7 +47,7 @@ func TestRestore(t *testing.T) {
 	o := restore("--from", file, "--dry-run")
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Regexp(t, `(?m)^Cluster runtime, at https://127\.0\.0\.1:\d+/?:$`, o.stdout)
-	assert.Contains(t, o.stdout, ":\nruntime: Garden local: would be made\nruntime: Secret garden/ca-12345678: would be made\naway: not restored: there is no access to it\n"+
+	assert.Contains(t, o.stdout, ":\nruntime: Garden local: would be created\nruntime: Secret garden/ca-12345678: would be created\naway: not restored: there is no access to it\n"+
 		"Nothing was written. A restore of backup of-uid-of-before would create 2, complete 0, leave 0 unchanged and refuse 0.\n")
 	p := decode[recovery.Plan](t, restore("--from", file, "--dry-run", "-o", "json"))
 	require.Len(t, p.Steps, 2)

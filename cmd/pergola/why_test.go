@@ -41,7 +41,7 @@ func TestWhy(t *testing.T) {
 
 	o = pergola(t, "why", dir, "Seed local.spec.provider.region")
 	assert.Equal(t, 0, o.code)
-	assert.Contains(t, o.stdout, "there is no access to cluster virtual from here")
+	assert.Contains(t, o.stdout, "no access to cluster virtual")
 }
 
 // TestWhyInAnUnreadableRepository: the message has the cause, not that there is no repository.

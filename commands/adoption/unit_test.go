@@ -78,7 +78,7 @@ func TestAdviceNamesReconciler(t *testing.T) {
 	assert.Equal(t, "Pergola", reconcilerOf(live))
 	found := checkState(live)
 	require.Len(t, found, 2)
-	assert.Equal(t, "wait until Pergola has done it", found[0].Advice)
+	assert.Equal(t, "wait until Pergola has completed it", found[0].Advice)
 	assert.Equal(t, "wait until Pergola is done, or fix the reported problem: a takeover needs a successful last operation", found[1].Advice)
 	r := &Report{}
 	checkRotation(r, live)

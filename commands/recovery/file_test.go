@@ -153,7 +153,7 @@ func TestArchiveContents(t *testing.T) {
 		"no JSON":         {[]file{{manifestName, "x"}}, "manifest.json: "},
 		"an entry less":   {[]file{manifest(1, item)}, item.path() + " is missing"},
 		"another entry":   {[]file{manifest(1, item), {"y", "{}"}}, "it contains y instead of " + item.path()},
-		"other content":   {[]file{manifest(1, item), {item.path(), "{ }"}}, "is not what manifest.json says"},
+		"other content":   {[]file{manifest(1, item), {item.path(), "{ }"}}, "differs from its checksum in manifest.json"},
 		"an entry more":   {[]file{manifest(1, item), {item.path(), "{}"}, {"more", ""}}, "it contains more, which manifest.json does not list"},
 	} {
 		t.Run(name, func(t *testing.T) {

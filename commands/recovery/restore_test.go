@@ -205,7 +205,7 @@ func TestRefusedRestore(t *testing.T) {
 	_, err = before.restorer(&foreign).Restore(ctx)
 	var refused *RefusedError
 	require.ErrorAs(t, err, &refused)
-	require.ErrorContains(t, err, "runtime: Garden lost: it is another one")
+	require.ErrorContains(t, err, "runtime: Garden lost: it is another Garden")
 
 	t.Log("no Garden, but other Secrets")
 	before.loseGarden()

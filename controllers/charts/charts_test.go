@@ -86,7 +86,7 @@ func TestInvalidCharts(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"no Chart.yaml": {map[string]string{"watcher/values.yaml": ""}, "no Helm chart"},
+		"no Chart.yaml": {map[string]string{"watcher/values.yaml": ""}, "not a Helm chart"},
 		"out of it":     {map[string]string{"../watcher/Chart.yaml": ""}, "cannot be pulled"},
 		"a large file":  {large, "cannot be pulled"},
 	} {

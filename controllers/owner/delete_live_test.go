@@ -124,7 +124,7 @@ func TestDelete(t *testing.T) {
 			d := newDeletionTest(t, kind, c.object)
 			all := d.remainingBundles()
 			_, err := d.run.reconciler.delete(d.ctx, d.run.owner)
-			require.ErrorContains(t, err, "the deletion is not confirmed")
+			require.ErrorContains(t, err, "nothing is deleted until it is confirmed")
 			assert.Equal(t, all, d.remainingBundles())
 			d.patch(d.objects, d.ns, `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`)
 

@@ -33,7 +33,7 @@ func TestABundleThatIsTooLarge(t *testing.T) {
 	_, applied := s.apply(b)
 	for _, err := range []error{planned, applied} {
 		require.ErrorContains(t, err, "it holds the 3 objects of the bundle, compressed: its values have 2.")
-		assert.ErrorContains(t, err, "a Secret may have 1.00 MiB (1048576 bytes)")
+		assert.ErrorContains(t, err, "a Secret may have at most 1.00 MiB (1048576 bytes)")
 		assert.ErrorContains(t, err, "cluster local: Secret "+s.ns+"/managedresource-thing-")
 	}
 	assert.Equal(t, managed, s.managedResourceSpec(), "the ManagedResource is as it was")

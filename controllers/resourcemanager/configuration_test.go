@@ -82,7 +82,7 @@ func TestInvalidConfigurations(t *testing.T) {
 		"no kind":              {"«apiVersion: resourcemanager.config.gardener.cloud/v1alpha1\n", []string{"kind: is missing; a configuration begins with " + both}},
 		"no version, no kind":  {"««logLevel: info\n", []string{"apiVersion: is missing; ", "kind: is missing; "}},
 		"a list":               {"«- a\n", []string{"is a list; a configuration has fields, and begins with " + both}},
-		"no YAML":              {configurationHead + "controllers:\n  «health: a: b\n", []string{"this is not YAML: mapping values are not allowed in this context; look at "}},
+		"no YAML":              {configurationHead + "controllers:\n  «health: a: b\n", []string{"this is not YAML: mapping values are not allowed in this context; "}},
 
 		"unknown field":           {configurationHead + "controllers: {«garbageColector: {}}\n", []string{"controllers.garbageColector: unknown field; did you mean garbageCollector?"}},
 		"in another case":         {configurationHead + "«loglevel: info\n", []string{"loglevel: unknown field; did you mean logLevel?"}},

@@ -217,7 +217,7 @@ func TestLeaseIsLost(t *testing.T) {
 			return err != nil
 		}
 	}, deadline, 20*time.Millisecond)
-	require.ErrorContains(t, <-ended, "the lease "+s.ns+"/gardener-resource-manager is lost: ")
+	require.ErrorContains(t, <-ended, "the lease "+s.ns+"/gardener-resource-manager is lost, because ")
 }
 
 // TestDefinitionIsMissing: without the definition of ManagedResources, a Role is not ready and says

@@ -51,8 +51,8 @@ func TestBindings(t *testing.T) {
 		"the user of an account":     {binding("kind: User, name: 'system:serviceaccount:garden:app'"), ""},
 		"a namespace as an account":  {binding("kind: Group, name: 'system:serviceaccount:garden'"), `subjects[0].name: "system:serviceaccount:garden" is not a group; did you mean "system:serviceaccounts:garden"?`},
 		"an account as a group":      {binding("kind: Group, name: 'system:serviceaccount:garden:app'"), `is not a group but a user; set the kind User`},
-		"a namespace as a user":      {binding("kind: User, name: 'system:serviceaccounts:garden'"), "is no user, but a group of ServiceAccounts"},
-		"an account without a name":  {binding("kind: User, name: 'system:serviceaccount:garden'"), `is no user: the user of a ServiceAccount is called "system:serviceaccount:NAMESPACE:NAME"`},
+		"a namespace as a user":      {binding("kind: User, name: 'system:serviceaccounts:garden'"), "is not a user but a group of ServiceAccounts"},
+		"an account without a name":  {binding("kind: User, name: 'system:serviceaccount:garden'"), `is not a user: the user of a ServiceAccount is called "system:serviceaccount:NAMESPACE:NAME"`},
 		"a user of anybody":          {binding("kind: User, name: 'garden:app'"), ""},
 		"an unknown fact as a group": {binding("kind: Group, name: 'system:serviceaccount:" + SymbolicMark + "'"), ""},
 	})

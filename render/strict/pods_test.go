@@ -13,7 +13,7 @@ func TestPods(t *testing.T) {
 		"milli bytes":             {"containers: [{name: c, image: i, resources: {requests: {memory: 800m}}}]", `spec.template.spec.containers[0].resources.requests[memory]: fractional byte value "800m" is invalid, must be an integer`},
 		"a limit in milli bytes":  {"initContainers: [{name: d, image: i, resources: {limits: {memory: 1500m}}}], containers: [{name: c, image: i}]", `spec.template.spec.initContainers[0].resources.limits[memory]: fractional byte value`},
 		"a variable twice":        {"containers: [{name: c, image: i, env: [{name: A, value: a}, {name: A, value: b}]}]", `env[1]`},
-		"a port twice":            {"containers: [{name: c, image: i, ports: [{containerPort: 1}, {name: b, containerPort: 1}]}]", `spec.template.spec.containers[0].ports[1]: is given already`},
+		"a port twice":            {"containers: [{name: c, image: i, ports: [{containerPort: 1}, {name: b, containerPort: 1}]}]", `spec.template.spec.containers[0].ports[1]: is already used`},
 		"nothing is selected":     {"containers: [{name: c, image: i}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule}]", "a null labelSelector results in matching no pod"},
 		"a medium":                {"volumes: [{name: v, emptyDir: {medium: memory}}], containers: [{name: c, image: i}]", `spec.template.spec.volumes[0].emptyDir.medium: "memory" is not supported`},
 		"huge pages":              {"volumes: [{name: v, emptyDir: {medium: HugePages-2Mi}}], containers: [{name: c, image: i, resources: {limits: {hugepages-2Mi: 2Mi, cpu: 1}}}]", ""},

@@ -35,7 +35,7 @@ func TestRoles(t *testing.T) {
 		"APIs":                 {"apiGroups: ['', apps, batch, extensions, policy, autoscaling, '*', core.gardener.cloud, example.org], resources: ['*']" + read, ""},
 		"an API of one's own":  {"apiGroups: [kyma], resources: [things]" + read, ""},
 		"core/v1":              {"apiGroups: [core/v1], resources: [secrets]" + read, `rules[0].apiGroups[0]: "core/v1" is not an API group of requests: the group of Pods and Secrets is "", without a version`},
-		"core":                 {"apiGroups: [apps, core], resources: [pods]" + read, `rules[0].apiGroups[1]: "core" is no API`},
+		"core":                 {"apiGroups: [apps, core], resources: [pods]" + read, `rules[0].apiGroups[1]: "core" is not an API`},
 		"version only":         {"apiGroups: [v1], resources: [pods]" + read, `"v1" is not an API group of requests: the group of Pods`},
 		"with a version":       {"apiGroups: [apps/v1], resources: [deployments]" + read, `"apps/v1" is not an API group of requests, because it has a version; write "apps"`},
 		"beta":                 {"apiGroups: [core.gardener.cloud/v1beta1], resources: [shoots]" + read, `write "core.gardener.cloud"`},

@@ -53,5 +53,5 @@ func TestWildcardCertificate(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotEqual(t, one.Checksum, renewed.Checksum)
 	_, err = wildcardCertificate([]corev1.Secret{certificate("a", "1"), certificate("b", "1")})
-	require.EqualError(t, err, "two Secrets of namespace garden have the label gardener.cloud/role=garden-cert: a and b; keep it on only one of them")
+	require.EqualError(t, err, "two Secrets of namespace garden have the label gardener.cloud/role=garden-cert: a and b; leave it on one")
 }

@@ -180,8 +180,8 @@ func normalizeKubeconfig(t *testing.T, raw []byte) []byte {
 
 func TestBadKubeconfigs(t *testing.T) {
 	for name, test := range map[string]struct{ text, problem string }{
-		"not YAML":   {"{secret: 'hunter2", "is no kubeconfig"},
-		"wrong type": {"users: hunter2", "is no kubeconfig"},
+		"not YAML":   {"{secret: 'hunter2", "is not a kubeconfig"},
+		"wrong type": {"users: hunter2", "is not a kubeconfig"},
 		"empty":      {"", "no context"},
 		"no context": {strings.ReplaceAll(kubeconfigText, "current-context: main", "current-context: none"), "no context"},
 		"no user":    {strings.ReplaceAll(kubeconfigText, "name: main, user:", "name: hunter2, user:"), "no user"},

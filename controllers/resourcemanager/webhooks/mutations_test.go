@@ -272,7 +272,7 @@ systemComponentsConfig:
 	err := wrong.Validate()
 	for _, message := range []string{
 		"webhooks.projectedTokenMount.expirationSeconds: 60: want 600", "webhooks.kubernetesServiceHost.host: missing",
-		"webhooks.highAvailabilityConfig.defaultNotReadyTolerationSeconds: -1", "podTolerations[1]: without a key", "podTolerations[2]: with operator Exists",
+		"webhooks.highAvailabilityConfig.defaultNotReadyTolerationSeconds: -1", "podTolerations[1]: without a key", "podTolerations[2]: operator Exists",
 		`podTolerations[3]: operator "Never"`, `podTolerations[4]: effect "Never"`, "podTolerations[5]: tolerationSeconds",
 	} {
 		assert.ErrorContains(t, err, message)

@@ -147,7 +147,7 @@ func TestErrorResponses(t *testing.T) {
 		"an object of another kind":   {PathValidate, mismatch, Options{}, 400, "its object is a core.gardener.cloud/v1beta1, Kind=Seed"},
 		"no object":                   {PathValidate, newReview(t, admissionv1.Create, nil, seed), Options{}, 400, "no object"},
 		"no object to default":        {PathDefault, newReview(t, admissionv1.Create, nil, seed), Options{}, 400, "no object"},
-		"no old object":               {PathValidate, newReview(t, admissionv1.Update, seed, nil), Options{}, 400, "not both"},
+		"no old object":               {PathValidate, newReview(t, admissionv1.Update, seed, nil), Options{}, 400, "lacks the object or the old object"},
 		"nothing to delete":           {PathValidate, newReview(t, admissionv1.Delete, seed, nil), Options{}, 400, "no old object"},
 		"a list":                      {PathValidate, list, Options{}, 400, "cannot be read"},
 		"Gardens that nobody can see": {PathValidate, newReview(t, admissionv1.Create, garden, nil), Options{Gardens: fakeGardens{err: errors.New("no route to host")}}, 500, "no route to host"},
