@@ -10,8 +10,8 @@
 // restart costs no request either.
 //
 // Other files handle objects of other owners: takeover.go (former managers and our other classes),
-// foreigncopies.go (backups) and ownership.go (other sets). immutablefields.go and createonly.go preserve live
-// values.
+// foreigncopies.go (backups) and ownership.go (other sets). immutablefields.go and createonly.go
+// preserve live values.
 //
 // Start with run.apply in run.go: its steps have the names of the files. outcome.go has the result
 // of each object, result.go the results for callers. repair.go limits repairs to applied objects.

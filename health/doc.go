@@ -12,8 +12,8 @@
 // are bounded and cleaned of likely secrets (text.go).
 //
 // A Deployment with repeatedly crashing containers is not healthy, although they run in between
-// (crashloop.go). CanBeCrashing reports whether its pods are worth reading; WithPods and At pass the
-// rule's inputs.
+// (crashloop.go). CanBeCrashing reports whether its pods are worth reading; WithPods and At pass
+// the rule's inputs.
 //
 // Other packages have conditions and their thresholds (health/condition), the language of custom
 // rules (health/custom), waiting and watching (apply), and read pods and events (controllers).

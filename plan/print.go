@@ -133,7 +133,7 @@ func SummaryLine(p change.Plan) string {
 	}{
 		{p.Summary.Create, "to create"}, {p.Summary.Change, "to change"}, {p.Summary.Recreate, "to recreate"},
 		{p.Summary.Delete, "to delete"}, {p.Summary.Adopt, "to adopt"}, {p.Summary.Keep, "no longer managed"},
-		{p.Summary.Hold, "held"}, {p.Summary.Fail, "that would fail"},
+		{p.Summary.Hold, "held"}, {p.Summary.Fail, "would fail"},
 	} {
 		if c.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))

@@ -9,8 +9,8 @@ import (
 )
 
 // retainedFieldsOf are fields of a change that keep their live value despite the declaration, by
-// kind. The engine sends the live value (package apply, immutablefields.go), or the API server restores
-// it.
+// kind. The engine sends the live value (package apply, immutablefields.go), or the API server
+// restores it.
 var retainedFieldsOf = map[schemaKind]func(e objectChange) []string{
 	{Group: "apps", Kind: "StatefulSet"}: func(e objectChange) []string { return e.changedWithin("spec.volumeClaimTemplates") },
 	{Group: "batch", Kind: "Job"}: func(e objectChange) []string {

@@ -126,7 +126,7 @@ func TestOverlayFindings(t *testing.T) {
 			"q.yaml": "---\n" + good + "---\n# another\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b}\n"},
 			[]string{`components/garden/app/q.yaml:8:1: error: patches[1]: matches nothing: the component has no Deployment "b" of apps/v1; its kinds are ConfigMap, Secret [landscape/overlay]`}},
 		"another namespace": {map[string]string{"kustomization.yaml": "patches:\n- path: p.yaml\n", "p.yaml": strings.ReplaceAll(good, "namespace: garden", "namespace: other")},
-			[]string{`components/garden/app/p.yaml:1:1: error: patches[0]: matches nothing: the component has no ConfigMap "a" in namespace other of v1; the object with that name is of v1 in namespace "garden"`}},
+			[]string{`components/garden/app/p.yaml:1:1: error: patches[0]: matches nothing: the component has no ConfigMap "a" in namespace other of v1; the object with that name has apiVersion v1 in namespace "garden"`}},
 		"old forms": {map[string]string{"kustomization.yaml": "patchesStrategicMerge: [p.yaml]\npatchesJson6902:\n- target: {version: v1, kind: ConfigMap, name: b}\n  patch: '[{op: remove, path: /data}]'\n", "p.yaml": good},
 			[]string{place + `3:3: error: patchesJson6902[0].target: matches nothing: `}},
 		"replacement of nothing": {map[string]string{"kustomization.yaml": "patches: [{path: p.yaml}]\nreplacements:\n- source: {kind: ConfigMap, name: a, fieldPath: data.x}\n  targets:\n  - select: {kind: ConfigMap, name: a}\n    fieldPaths: [data.y]\n    options: {create: true}\n  - select: {kind: ConfigMap, name: b}\n    fieldPaths: [data.y]\n", "p.yaml": good},

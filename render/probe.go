@@ -59,7 +59,7 @@ func (p *overlayProbe) record(memory filesys.FileSystem, k kustomization, select
 	}
 	for _, r := range before.Resources() {
 		p.names[r.GetKind()] = append(p.names[r.GetKind()], r.GetName())
-		p.descriptions[r.GetKind()+" "+r.GetName()] = fmt.Sprintf("of %s in namespace %q", r.GetGvk().ApiVersion(), r.GetNamespace())
+		p.descriptions[r.GetKind()+" "+r.GetName()] = fmt.Sprintf("apiVersion %s in namespace %q", r.GetGvk().ApiVersion(), r.GetNamespace())
 		if content, err := r.Map(); err == nil {
 			p.images = append(p.images, imagesIn(content)...)
 		}
@@ -113,7 +113,7 @@ func (p *overlayProbe) suggestObjects(s selection) string {
 	}
 	name := strings.ReplaceAll(s.name, `\`, "")
 	if slices.Contains(names, name) {
-		return "; the object with that name is " + p.descriptions[s.kind+" "+name]
+		return "; the object with that name has " + p.descriptions[s.kind+" "+name]
 	}
 	if guess := suggest.Closest(name, names); guess != "" && s.name != "" {
 		return fmt.Sprintf("; did you mean %q?", guess)

@@ -14,7 +14,7 @@ func gardenGoRules() []goRule {
 			sourceGardenNetworks, checkGardenNetworks).withFields("spec.runtimeCluster.networking.nodes", "spec.runtimeCluster.networking.pods", "spec.virtualCluster.networking.services"),
 		rule("hosts-unique", "Every name of a garden leads to one component",
 			"API server, dashboard, discovery server and monitoring share a gateway, which routes by name. The API server is api.DOMAIN and gardener.DOMAIN of each virtual domain. Monitoring is below the first ingress domain, and so are dashboard and discovery server, unless they have their own domain. In Go, because the names are made of several lists.",
-			"ours: two Gateways for one host, of which one is not served", checkGardenHosts).withFields("spec.virtualCluster.gardener.gardenerDashboard.domain.name", "spec.virtualCluster.gardener.gardenerDiscoveryServer.domain.name"),
+			"ours: of two Gateways for one host, one is not served", checkGardenHosts).withFields("spec.virtualCluster.gardener.gardenerDashboard.domain.name", "spec.virtualCluster.gardener.gardenerDiscoveryServer.domain.name"),
 		rule("hosts-reached", "No name of a garden hides another one",
 			"Below the ingress domains one DNS record, *.DOMAIN, leads to all names. DNS does not use it for a name that exists: a record for api.dashboard.DOMAIN makes dashboard.DOMAIN exist, which then leads nowhere. In Go, because the names are made of several lists.",
 			"ours: RFC 4592, section 2.2.2 (empty non-terminals)", checkGardenNameShadowing).withFields("spec.runtimeCluster.ingress.domains.name", "spec.virtualCluster.dns.domains.name", "spec.virtualCluster.gardener.gardenerDashboard.domain.name", "spec.virtualCluster.gardener.gardenerDiscoveryServer.domain.name"),

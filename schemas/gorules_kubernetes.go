@@ -3,8 +3,8 @@ package schemas
 import "slices"
 
 const (
-	sourceAPIServerStart = "ours: kube-apiserver itself, cmd/kube-apiserver and plugin/pkg/admission of Kubernetes; upstream does not look"
-	sourcePluginConfigs  = "ours: what the plugins of Kubernetes read; upstream does not look"
+	sourceAPIServerStart = "ours: kube-apiserver itself, cmd/kube-apiserver and plugin/pkg/admission of Kubernetes; upstream does not check it"
+	sourcePluginConfigs  = "ours: the configuration that plugins of Kubernetes read; upstream does not check it"
 )
 
 // kubernetesGoRules lists rules about values that Gardener accepts and Kubernetes refuses or

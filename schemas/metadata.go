@@ -19,8 +19,8 @@ import (
 const (
 	dnsNameMessage       = "is not a DNS name: lower case letters, digits, '-' and '.', beginning and ending with a letter or digit"
 	dnsLabelMessage      = "is not a DNS label: lower case letters, digits and '-', beginning and ending with a letter or digit, at most 63 characters"
-	qualifiedNameMessage = "is not a qualified name: at most 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, " +
-		"optionally after a DNS name and a slash, as in example.com/name"
+	qualifiedNameMessage = "is not a qualified name: letters, digits, '-', '_' and '.', at most 63, no sign at either end, " +
+		"optionally after a DNS name and a slash"
 	labelValueMessage = "is not the value of a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, at most 63 characters"
 )
 

@@ -125,7 +125,7 @@ func (o *objectFlags) config() (*rest.Config, error) {
 	}
 	// no client-side limit: the server has priority and fairness
 	config.UserAgent, config.QPS = "pergola", -1
-	apply.ReportUnreachable(config, cmp.Or(o.context, "of the current context"))
+	apply.ReportUnreachable(config, cmp.Or(o.context, "(current context)"))
 	return config, nil
 }
 

@@ -5,7 +5,8 @@
 //   - fleet.go: the members, started, superseded and dropped
 //   - run.go: the runs of one member, with retries and back-off
 //   - driftqueue.go: drift of a member during a run
-//   - driftrepairer.go: the loop that finds drift and triggers health checks, with or without a fleet
+//   - driftrepairer.go: the loop that finds drift and triggers health checks, with or without a
+//     fleet
 //
 // Other packages converge one owner (owner), find drift (apply) and list the owners (landscape,
 // gardenlet).

@@ -16,8 +16,8 @@ import (
 )
 
 // An approval counts once for a seed, as it does for the operator. Its use is recorded on the seed
-// before anything is deleted (approvaluses.go) and published in an annotation of the Seed. An id that
-// leaves the publication is forgotten and can be given again.
+// before anything is deleted (approvaluses.go) and published in an annotation of the Seed. An id
+// that leaves the publication is forgotten and can be given again.
 
 // approvals returns the approvals of the settings. Used are those that the Seed lists and those
 // that were recorded on the seed.

@@ -10,8 +10,8 @@
 //   - review.go, seedreview.go: reviewed deletions, on the operator's clusters and on a seed
 //   - convergencerecord.go: the reviews that an owner on a seed no longer needs
 //   - ledger.go: the call by which the gate asks whether an approval still counts
-//   - runledger.go, useledger.go, configmapstore.go: uses in the memory of a process, and in a ConfigMap of the
-//     cluster of the objects
+//   - runledger.go, useledger.go, configmapstore.go: uses in the memory of a process, and in a
+//     ConfigMap of the cluster of the objects
 //
 // Three ledgers record the use of an approval, because each process has different knowledge:
 //

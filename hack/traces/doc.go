@@ -12,9 +12,9 @@
 // A trace is the ordered list of the writes to one object: verb, subresource, field manager, and
 // the paths of changed fields. A field has changed if it differs from the previous answer to any
 // client; a write without changes is "nothing". event.go normalises random names, paths.go compares
-// objects, summarize.go folds writes whose number depends on timing, orderviolations.go finds orders across
-// objects. Several old recordings cover variations between runs: an object differs if its trace is
-// in none of them.
+// objects, summarize.go folds writes whose number depends on timing, orderviolations.go finds
+// orders across objects. Several old recordings cover variations between runs: an object differs if
+// its trace is in none of them.
 //
 // Traces have no values of fields, which golden files and package tests compare, and no reads.
 package main

@@ -7,9 +7,10 @@ import (
 	"os"
 )
 
-const usage = `usage: traces record DIR COMMAND [ARG…]   runs a command whose API servers write audit logs into a new folder
-       traces summarize DIR               prints the traces of Pergola's writes in these logs
-       traces compare OLD [OLD…] NEW      prints the differences of these traces; exit code 1 if there are any
+const usage = `usage:
+  traces record DIR COMMAND [ARG…]   runs a command whose API servers write audit logs into a new folder
+  traces summarize DIR               prints the traces of Pergola's writes in these logs
+  traces compare OLD [OLD…] NEW      prints the differences of these traces; exit code 1 if there are any
 `
 
 func main() {

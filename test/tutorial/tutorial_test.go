@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/testclusters"
 )
 
-// TestTutorial follows docs/tutorial/first-garden.md word for word in a copy of the repository: it
+// TestTutorial follows docs/tutorial/first-garden.md word for word in a copy of the repository. It
 // writes the files and runs the commands of the page in one shell.
 func TestTutorial(t *testing.T) {
 	const root = "../.."

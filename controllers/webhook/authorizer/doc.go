@@ -6,8 +6,8 @@
 //
 // identity.go identifies users, and rules_seed.go and rules_shoot.go have their permissions.
 // graph.go has the objects of each seed. It follows watches (watch.go) of references
-// (statements.go, shootstatement.go, references.go). Secrets and ConfigMaps are never read: only references
-// name them. decision.go combines these, and handler.go is the webhook.
+// (statements.go, shootstatement.go, references.go). Secrets and ConfigMaps are never read: only
+// references name them. decision.go combines these, and handler.go is the webhook.
 //
 // Authorizers do not see the content of new objects (webhook/garden), and do not validate objects
 // (package admission). components/garden/kube-apiserver configures the API server.

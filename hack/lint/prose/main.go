@@ -16,7 +16,7 @@ import (
 const firstCommit = "4ba72fef"
 
 // foreign matches files that others wrote or that a program writes.
-var foreign = regexp.MustCompile(`(^|/)(testdata|golden|cases)/|^LICENSE$|^docs/reference/(cli/|(rules|landscape|metrics)\.md$)|^schemas/base/`)
+var foreign = regexp.MustCompile(`(^|/)(testdata|golden|cases|files)/|^LICENSE$|^docs/reference/(cli/|(rules|landscape|metrics)\.md$)|^schemas/base/`)
 
 func main() {
 	found, err := run(os.Args[1:])
