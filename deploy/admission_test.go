@@ -65,7 +65,7 @@ func TestGardenDeletionPolicies(t *testing.T) {
 	}, 30*time.Second, 100*time.Millisecond, "the first one")
 	require.Eventually(t, func() bool {
 		_, err := gardens.Create(testContext(t), garden("second"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return refused(err, `there is the Garden "first" already`)
+		return refused(err, `the Garden "first" already exists`)
 	}, 30*time.Second, 100*time.Millisecond)
 	require.Eventually(t, func() bool {
 		return refused(namespaces.Delete(testContext(t), "garden", dry), "namespace garden stays")

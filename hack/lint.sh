@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# go vet, staticcheck and hack/lint/prose over all modules. The linter's version is pinned in hack/tools/go.mod.
+# go vet, staticcheck and hack/lint/prose over all modules. hack/tools/go.mod pins staticcheck.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -268,7 +268,7 @@ func TestTwoGardens(t *testing.T) {
 			second = append(second, v.File+" "+v.Message)
 		}
 	}
-	assert.Equal(t, []string{`b.yaml there is the Garden "one" already, and only one is possible`}, second)
+	assert.Equal(t, []string{`b.yaml the Garden "one" already exists, and only one is possible`}, second)
 }
 
 func TestKubectlBooleans(t *testing.T) {

@@ -183,7 +183,7 @@ func testOperations(t *testing.T, p *testSeed, _ *runningGardenlet) {
 	p.eventually("that nobody does it is told", func() bool {
 		told := p.eventMessages(reasonOperationIgnored, "one")
 		return len(told) == 1 && strings.Contains(told[0], `the operation "rotate-credentials-start" of Shoot garden-`+p.project+"/one has not started yet") &&
-			strings.Contains(told[0], "to withdraw it, remove its annotation gardener.cloud/operation away; this gardenlet supports") && !strings.Contains(told[0], "kubectl")
+			strings.Contains(told[0], "to withdraw it, remove its annotation gardener.cloud/operation; this gardenlet supports") && !strings.Contains(told[0], "kubectl")
 	})
 	p.patch("Shoot", "garden-"+p.project, "one", `{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`)
 }

@@ -302,5 +302,5 @@ func TestFingerprint(t *testing.T) {
 		assert.NotEqual(t, before, look(), name)
 	}
 	_, err := Fingerprint(files, "nowhere")
-	assert.ErrorContains(t, err, "look at the files of nowhere")
+	assert.ErrorContains(t, err, "read the files of nowhere")
 }

@@ -218,7 +218,7 @@ func TestGardenFaults(t *testing.T) {
 	declared.SetFinalizers([]string{"gardener.cloud/operator"})
 	_, err = f.gardens().Create(ctx, declared, metav1.CreateOptions{})
 	require.NoError(t, err)
-	f.applyFails(nil, `there is the Garden "earlier" already, and only one is possible`)
+	f.applyFails(nil, `the Garden "earlier" already exists, and only one is possible`)
 	list, err := secrets.List(ctx, metav1.ListOptions{})
 	if !apierrors.IsNotFound(err) {
 		require.NoError(t, err)

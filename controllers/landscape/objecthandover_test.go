@@ -74,7 +74,7 @@ func TestReceivedObjectIsDeletedWhenUndeclared(t *testing.T) {
 			uid := uidOf(t, "left-x")
 			to.write("a.yaml", mapFile("left-a", "left-x"))
 			_, err := to.sync()
-			require.ErrorContains(t, err, "landscape left-from also declares this object")
+			require.ErrorContains(t, err, "landscape left-from declares this object as well")
 			test.then(from, to)
 			if test.gone {
 				assert.Empty(t, uidOf(t, "left-x"))

@@ -45,7 +45,7 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	w.write("operations/first.yaml", operationFile("Shoot default/ops", "retry"))
 	err := w.newConverger().runOperations(testContext(t), Virtual)
 	require.ErrorContains(t, err, "operations/first.yaml:5: operation first, retry on Shoot default/ops")
-	require.ErrorContains(t, err, "an id is used once")
+	require.ErrorContains(t, err, "an id counts once")
 	assert.Empty(t, takeOperation(t, "ops"))
 
 	w.remove("operations/first.yaml")
@@ -221,11 +221,11 @@ func TestOperate(t *testing.T) {
 		"reconcil":                             `did you mean "reconcile"?`,
 		"renew-kubeconfig":                     `there is no operation "renew-kubeconfig" on a Shoot`,
 		"rotate-ca-complete":                   "",
-		"maintain;retry":                       "together",
+		"maintain;retry":                       "combined",
 		"rotate-etcd-encryption-key-start":     "",
 		"reconcile;" + "confirm-deletion":      "cannot be combined with other operations",
 		"rollout-workers=a":                    "",
-		"rotate-credentials-complete;maintain": "together",
+		"rotate-credentials-complete;maintain": "combined",
 	} {
 		err := operate(operation)
 		if want == "" {

@@ -74,7 +74,7 @@ func TestPendingOperationsAreReported(t *testing.T) {
 	w.eventually("it is told", func() bool { return w.hasEvent(s.name, reasonOperationsPending) })
 	for _, note := range w.eventTexts(s.name, reasonOperationsPending) {
 		assert.NotContains(t, note, "kubectl", "who reads an Event may use another cluster")
-		assert.Contains(t, note, "; to withdraw it, remove its annotation gardener.cloud/operation away")
+		assert.Contains(t, note, "; to withdraw it, remove its annotation gardener.cloud/operation")
 	}
 	w.awaitApplied(s, s.pushValue("2"), "2")
 	assert.Equal(t, waiting.Message, condition.Get(w.awaitReady(s.name, "True Applied: ").Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting).Message, "it is so as long as they wait")

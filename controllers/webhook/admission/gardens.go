@@ -86,7 +86,7 @@ func (h *Handler) checkSingleGarden(ctx context.Context, object *unstructured.Un
 		if name != object.GetName() {
 			return []schemas.Violation{{
 				Severity: schemas.SeverityError, Kind: kindGarden, Name: object.GetName(), Field: "metadata.name", Type: schemas.TypeForbidden,
-				Rule: ruleSecondGarden, Message: fmt.Sprintf("there is the Garden %q already, and only one is possible", name),
+				Rule: ruleSecondGarden, Message: fmt.Sprintf("the Garden %q already exists, and only one is possible", name),
 			}}, nil
 		}
 	}
