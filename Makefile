@@ -83,6 +83,10 @@ bench-engine: build $(LOCAL) ## measure the engine against Flux and against bare
 bench-living: build $(LOCAL) ## measure a living virtual garden with three seeds and six Shoots (Linux)
 	@hack/bench/living.sh
 
+.PHONY: screens
+screens: build $(LOCAL) ## draw docs/pictures from real runs on local clusters of their own
+	@hack/screens.sh
+
 .PHONY: lint
 lint: ## go vet and staticcheck
 	@hack/lint.sh
