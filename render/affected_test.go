@@ -384,8 +384,8 @@ func TestDigestSeesEveryField(t *testing.T) {
 	for i := range reflect.TypeFor[Options]().NumField() {
 		fields = append(fields, reflect.TypeFor[Options]().Field(i).Name)
 	}
-	assert.Equal(t, []string{"Catalogue", "Overlays", "ImageOverrides", "Enabled", "enabledAt", "probes", "kinds", "unchecked", "evaluators", "Only"}, fields,
-		"a new option has to count in Options.digest; the catalogue is the same by contract, places, probes and unchecked are for findings, kinds follow from the others, and evaluators only save time")
+	assert.Equal(t, []string{"Catalogue", "Overlays", "ImageOverrides", "Enabled", "enabledPositions", "probes", "kinds", "skipChecks", "evaluators", "Only"}, fields,
+		"a new option has to count in Options.digest; the catalogue is the same by contract, positions, probes and skipChecks are for findings, kinds follow from the others, and evaluators only save time")
 }
 
 // eachLeaf sets one field at a time to zero.

@@ -185,7 +185,7 @@ func TestEngineErrors(t *testing.T) {
 		"helm: included template": {with(chart(`{{ include "help" . }}`), "garden/app/chart/templates/_help.tpl", "{{ define \"help\" }}\n{{ .Values.nope }}{{ end }}"),
 			"components/garden/app/chart/templates/_help.tpl:2:11: helm: "},
 		"helm: broken YAML": {chart("apiVersion: v1\n  kind: x\n"),
-			`components/garden/app/chart/templates/a.yaml:2:3: helm: line 2 of the output, "kind: x": this is not YAML: the line is indented by 2 spaces, but the field before it has a value already`},
+			`components/garden/app/chart/templates/a.yaml:2:3: helm: line 2 of the output, "kind: x": this is not YAML: the line is indented by 2 spaces, but the field before it already has a value`},
 		"helm: broken YAML of a loop": {chart("{{ range list 1 2 }}\n  a: b\n c: d\n{{ end }}"), `components/garden/app/chart/templates/a.yaml:`},
 		"helm: no object":             {chart("a: v1\n"), `components/garden/app/chart/templates/a.yaml:1:1: helm: line 1 of the output, "a: v1": not an object: apiVersion and kind are required`},
 		"helm: no chart":              {cue(`helm: {chart: "nope", values: {}}`, ""), "components/garden/app/component.cue:4:73: helm: the chart components/garden/app/nope cannot be read: "},
@@ -199,7 +199,7 @@ func TestEngineErrors(t *testing.T) {
 			"components/garden/app/kustomization.yaml:4:3: patches[1]: "},
 		"kustomize: broken object": {with(kustomize("resources: [a.yaml]\n"), "garden/app/a.yaml", "# x\n---\na: [\n"), "components/garden/app/a.yaml:3:"},
 		"kustomize: unknown field": {kustomize("namePrefx: p-\n"), `components/garden/app/kustomization.yaml:1:1: namePrefx: the field "namePrefx" does not exist; did you mean "namePrefix"?`},
-		"kustomize: no folder":     {cue(`kustomize: "nope"`, ""), "bundle app: components/garden/app/component.cue:4:70: there is not a folder components/garden/app/nope"},
+		"kustomize: no folder":     {cue(`kustomize: "nope"`, ""), "bundle app: components/garden/app/component.cue:4:70: there is no folder components/garden/app/nope"},
 		"kustomize: leaves":        {cue(`kustomize: "../../../x"`, ""), `path "../../../x" leaves the catalogue`},
 	}
 	for name, test := range tests {

@@ -33,7 +33,7 @@ func TestChartTimeout(t *testing.T) {
 	begun := make(chan struct{}, 2)
 	slow := func() ([]Object, error) { begun <- struct{}{}; <-end; return nil, nil }
 	_, err := renderWithTimeout("endless", time.Millisecond, slow)
-	assert.ErrorContains(t, err, "more than 1ms to render")
+	assert.ErrorContains(t, err, "rendering takes longer than 1ms")
 	_, err = renderWithTimeout("endless", time.Millisecond, slow)
 	assert.ErrorContains(t, err, "still runs")
 	_, err = renderWithTimeout("another", time.Minute, func() ([]Object, error) { return nil, nil })

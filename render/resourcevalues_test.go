@@ -102,13 +102,13 @@ func TestUnfillableValues(t *testing.T) {
 	configMap := func(rest string) string { return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n" + rest }
 	for name, test := range map[string]struct{ template, value, want string }{
 		"of a Secret, in a ConfigMap":   {configMap("data: {a: {{ .Values.v }}}"), "{{ .resources.account.data.user }}", "ConfigMap c: data.a contains key user of Secret login, where everyone can read it"},
-		"and in base64":                 {configMap("binaryData: {a: {{ .Values.v | b64enc }}}"), "{{ .resources.account.data.user }}", "binaryData.a has key user of Secret login in it"},
-		"in an annotation of a Secret":  {"apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {a: {{ .Values.v }}}}", "{{ .resources.account.data.user }}", "metadata.annotations.a has key user of Secret login in it"},
+		"and in base64":                 {configMap("binaryData: {a: {{ .Values.v | b64enc }}}"), "{{ .resources.account.data.user }}", "binaryData.a contains key user of Secret login"},
+		"in an annotation of a Secret":  {"apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {a: {{ .Values.v }}}}", "{{ .resources.account.data.user }}", "metadata.annotations.a contains key user of Secret login"},
 		"in a name":                     {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.v }}}", "{{ .resources.settings.data.x }}", "metadata.name"},
-		"as the name of a field":        {configMap("data:\n  {{ .Values.v }}: a"), "{{ .resources.settings.data.x }}", "is made of a value of spec.deployment.resources"},
+		"as the name of a field":        {configMap("data:\n  {{ .Values.v }}: a"), "{{ .resources.settings.data.x }}", "is computed from a value of spec.deployment.resources"},
 		"changed":                       {configMap("data: {a: {{ .Values.v | upper }}}"), "{{ .resources.settings.data.x }}", "ConfigMap c: data.a is computed from a value of spec.deployment.resources: "},
 		"within something encoded":      {"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: '{\"auth\":\"{{ printf \"x:%s\" .Values.v | b64enc }}\"}'}", "{{ .resources.account.data.user }}", "Secret s: stringData.a is computed from a value of spec.deployment.resources: "},
-		"a field of another name":       {configMap("data:\n  {{ .Values.v | sha256sum }}: a"), "{{ .resources.settings.data.x }}", "is made of a value of spec.deployment.resources"},
+		"a field of another name":       {configMap("data:\n  {{ .Values.v | sha256sum }}: a"), "{{ .resources.settings.data.x }}", "is computed from a value of spec.deployment.resources"},
 		"of what is not named":          {configMap("data: {a: {{ .Values.v }}}"), "{{ .resources.other.data.x }}", `{{ .resources.other.data.x }} refers to the resource "other", which is not in spec.deployment.resources`},
 		"a chart that asks for Secrets": {"apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {secrets.pergola.dev/values-from: '{\"a\":\"ca/ca.key\"}'}}", "x", "Secret s has the annotation secrets.pergola.dev/values-from, which is not allowed in a chart"},
 		"and in another way":            {"apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {secrets.pergola.dev/values-in: '{\"a\":\"Secret/ca/ca.key\"}'}}", "x", "Secret s has the annotation secrets.pergola.dev/values-in, which is not allowed in a chart"},

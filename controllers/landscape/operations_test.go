@@ -89,7 +89,7 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	require.Len(t, c.currentRun.report.PendingOperations, 1, "nobody does it: that is known at once")
 	assert.Contains(t, c.currentRun.report.PendingOperations[0].String(), "operation nobody, rotate-ssh-keypair on Shoot default/ops: it was requested 20")
-	assert.Contains(t, c.currentRun.report.PendingOperations[0].Reason, `no part of Pergola does it in this version: the operation "rotate-ssh-keypair" of Shoot default/ops has not started yet`)
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].Reason, `no part of Pergola implements it in this version: the operation "rotate-ssh-keypair" of Shoot default/ops has not started yet`)
 	assert.Contains(t, c.currentRun.report.PendingOperations[0].Reason, "kubectl annotate shoot -n default ops gardener.cloud/operation-")
 	assert.Equal(t, "rotate-ssh-keypair", takeOperation(t, "ops"))
 	w.remove("operations/nobody.yaml")
@@ -243,7 +243,7 @@ func TestOperate(t *testing.T) {
 	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot operate", Operation: "reconcile"}), "lacks the namespace")
 	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot default/nothing", Operation: "reconcile"}), "not found")
 
-	for operation, told := range map[string]string{"reconcile": "", "retry": "", "maintain": "no part of Pergola does it in this version"} {
+	for operation, told := range map[string]string{"reconcile": "", "retry": "", "maintain": "no part of Pergola implements it in this version"} {
 		said := ""
 		require.NoError(t, c.Operate(testContext(t), Operation{Object: "Shoot default/operate", Operation: operation, OnProgress: func(s string) { said += s }}))
 		assert.Contains(t, said, told, operation)

@@ -298,5 +298,5 @@ func TestRecord(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", "")
 	assert.ErrorContains(t, record(filepath.Join(dir, "3"), []string{"true"}), "set KUBEBUILDER_ASSETS")
 	_, err = run(nil, &bytes.Buffer{})
-	assert.ErrorContains(t, err, "usage: traces record")
+	assert.ErrorContains(t, err, "usage:\n  traces record")
 }
