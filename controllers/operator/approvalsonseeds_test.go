@@ -32,7 +32,7 @@ func TestApprovalCountsOnItsClusterOnly(t *testing.T) {
 	assert.Equal(t, []string{id, "444444444444-2"}, permit.ApprovalsForSeed("eu-1", l.Spec.Approved))
 	assert.Equal(t, []string{"333333333333"}, permit.ApprovalsForSeed("eu", l.Spec.Approved))
 	assert.Empty(t, permit.ApprovalsForSeed("eu-2", l.Spec.Approved))
-	assert.Contains(t, approveCommandFor(held, "garden/demo"), "pergola approve garden/demo eu-1/"+id+" lets")
+	assert.Contains(t, approveCommandFor(held, "garden/demo"), "pergola approve garden/demo eu-1/"+id+" approves them")
 }
 
 // TestResolveApproval: an id without a cluster is accepted if it is unambiguous.

@@ -82,7 +82,7 @@ func TestPanicIsARevisionError(t *testing.T) {
 	l := w.awaitReady(s.name, "False ApplyFailed: ")
 	assert.Contains(t, readyText(l), "a fault of Pergola (index out of range): please report it")
 	assert.NotContains(t, readyText(l), "goroutine", "the stack is only logged")
-	assert.Contains(t, w.log.String(), "explosive).Evaluate")
+	assert.Contains(t, w.log.String(), "panickingEvaluator).Evaluate")
 	assert.Equal(t, landscapev1alpha1.SyncFailed, l.Status.History[0].Result)
 	w.awaitApplied(other, other.pushValue("2"), "2")
 	e.isArmed.Store(false)

@@ -208,6 +208,6 @@ func TestOperationIsExecutedOnce(t *testing.T) {
 	// The same id with other content is an error, and nothing happens.
 	s.push("other content", map[string]string{"operations/two.yaml": operation("reconcile")})
 	l = w.awaitReady(s.name, "False ApplyFailed")
-	assert.Contains(t, readyText(l), "an id is used once")
+	assert.Contains(t, readyText(l), "an id counts once")
 	assert.Empty(t, takeUp())
 }

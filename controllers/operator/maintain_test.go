@@ -85,7 +85,9 @@ func TestRestartWithoutSecrets(t *testing.T) {
 		&lost:   "does not hold it",
 		&signed: "spec.source.verify.secretRef: Secret ",
 	} {
-		l := w.awaitLandscape(o.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readyText(l), "nothing keeps it") })
+		l := w.awaitLandscape(o.name, func(l *landscapev1alpha1.Landscape) bool {
+			return strings.Contains(readyText(l), "is not maintained now: ")
+		})
 		assert.True(t, strings.HasPrefix(readyText(l), "False SourceNotReady"), readyText(l))
 		assert.Contains(t, readyText(l), applied[o.name]+" was applied last and is not maintained")
 		assert.Contains(t, readyText(l), why)

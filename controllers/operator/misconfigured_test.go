@@ -35,7 +35,7 @@ func TestRestartWithMisconfiguredObject(t *testing.T) {
 			s.Source.Ref = &landscapev1alpha1.Reference{SemVer: "newest please"}
 		}, says: "spec.source.ref.semver"},
 		"source": {wrong: func(s *landscapev1alpha1.LandscapeSpec) { s.Source = nil }, says: "spec.source is not set", unkept: true},
-		"circle": {says: "spec.dependsOn is a circle"},
+		"circle": {says: "spec.dependsOn has a cycle: "},
 	}
 	all := map[string]*servedRepository{}
 	for name, test := range tests {

@@ -175,7 +175,7 @@ func TestPartialCommitIsRetriedBeforeInvalidOne(t *testing.T) {
 			}
 			w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
 				return strings.HasPrefix(readyText(l), "False Invalid") && strings.Contains(readyText(l), half+" stays applied in part") &&
-					strings.Contains(readyText(l), "retrying "+half+": ")
+					strings.Contains(readyText(l), "retrying main@sha1:"+half+": ")
 			})
 			records := len(w.getLandscape(r.name).Status.History)
 			w.createMissingNamespace()
@@ -233,7 +233,7 @@ func TestNeverOpenWindowIsRejected(t *testing.T) {
 	w.awaitReady(r.name, "True Applied")
 	r.commit("never", map[string]string{"landscape.yaml": r.landscapeFile("  windows:\n  - {schedule: \"0 0 30 2 *\", duration: 1m}\n")})
 	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.HasPrefix(readyText(l), "False Invalid") && strings.Contains(readyText(l), "spec.windows: no window ever opens")
+		return strings.HasPrefix(readyText(l), "False Invalid") && strings.Contains(readyText(l), "spec.windows: none of them ever opens")
 	})
 	mended := r.commit("mended", map[string]string{"landscape.yaml": r.landscapeFile("")})
 	w.awaitReady(r.name, "True Applied: main@sha1:"+mended)

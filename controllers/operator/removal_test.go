@@ -70,7 +70,7 @@ func TestPendingOperationsAreReported(t *testing.T) {
 		assert.Contains(t, waiting.Message, part)
 	}
 	h := l.Status.History
-	assert.Contains(t, h[len(h)-1].Message, "no part of Pergola does it in this version", "whoever has pushed it hears of it")
+	assert.Contains(t, h[len(h)-1].Message, "no part of Pergola implements it in this version", "whoever has pushed it hears of it")
 	w.eventually("it is told", func() bool { return w.hasEvent(s.name, reasonOperationsPending) })
 	for _, note := range w.eventTexts(s.name, reasonOperationsPending) {
 		assert.NotContains(t, note, "kubectl", "who reads an Event may use another cluster")

@@ -32,7 +32,7 @@ func TestResolveRevisionFromHistory(t *testing.T) {
 	l := &landscapev1alpha1.Landscape{}
 	l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: digest}, {Revision: other}}
 	_, err := resolveRevision(l, "sha256:7d31")
-	assert.ErrorContains(t, err, "begins several revisions")
+	assert.ErrorContains(t, err, `several revisions start with "sha256:7d31"`)
 	_, err = resolveRevision(l, "sha256:7d3")
 	assert.ErrorContains(t, err, "no revision of the history starts with")
 }

@@ -213,7 +213,7 @@ func hugeFile(w *testEnv) {
 	assert.Contains(w, readyText(l), "has 33 MiB, and a file may have at most 32 MiB: make it smaller, or keep it out of the folders of the landscape")
 	s.push("huge", map[string]string{"zeros.yaml": "", "zeros": strings.Repeat("\x00", 129<<20), "a.yaml": s.configMap(s.name, "4")})
 	l = w.awaitRefused(s, "TooLarge", "2")
-	assert.Contains(w, readyText(l), "a commit has a file of 129 MiB, more than the 128 MiB that are transferred")
+	assert.Contains(w, readyText(l), "a commit has a file of 129 MiB, and at most 128 MiB are transferred: ")
 	assert.NotNil(w, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
 	// A commit that removes the file suffices; no force-push is needed.
 	w.awaitApplied(s, s.push("mended", map[string]string{"zeros": "", "a.yaml": s.configMap(s.name, "5")}), "5")

@@ -97,7 +97,7 @@ func TestStaleGardenletsAreReported(t *testing.T) {
 	seed.SetName("local")
 	patch := `{"metadata": {"annotations": {"` + seedpublication.AnnotationReport + `": "{"}}}`
 	require.NoError(t, w.client.Patch(ctx, seed, client.RawPatch(types.MergePatchType, []byte(patch))))
-	const unread = "the annotation landscape.pergola.dev/seed-report of Seed local cannot be read (unexpected end of JSON input): "
+	const unread = "the annotation landscape.pergola.dev/seed-report of Seed local cannot be read (unexpected end of JSON input), so the held deletions and the settings of its gardenlet are unknown. "
 	l = w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
 	assert.Equal(t, "local Seed local", l.Status.Held[0].Cluster+" "+l.Status.Held[0].Object)
 	assert.True(t, strings.HasPrefix(l.Status.Held[0].Reason, unread), l.Status.Held[0].Reason)

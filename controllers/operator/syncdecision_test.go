@@ -72,7 +72,7 @@ func TestTriggersAreDescribed(t *testing.T) {
 	definition, err := crds.FS.ReadFile("landscape.pergola.dev_landscapes.yaml")
 	require.NoError(t, err)
 	text := strings.Join(strings.Fields(string(definition)), " ") // the description has line breaks
-	_, text, found := strings.Cut(text, "What began the sync: ")
+	_, text, found := strings.Cut(text, "Cause of the sync: ")
 	require.True(t, found)
 	text, _, found = strings.Cut(text, "type: string")
 	require.True(t, found)
