@@ -214,7 +214,7 @@ func testNoChanges(t *testing.T, s *testStage) {
 	dry := s.cli("apply", s.dir, "--dry-run")
 	assert.Equal(t, 1, dry.run(t))
 	assert.Regexp(t, `^7 to create, \d+ unchanged`, dry.stdout.String())
-	assert.Contains(t, dry.stdout.String(), "+ ClusterRoleBinding gardener.cloud:target:kube-controller-manager  (it waits: nobody serves the API server of the Shoot: ")
+	assert.Contains(t, dry.stdout.String(), "+ ClusterRoleBinding gardener.cloud:target:kube-controller-manager  (it waits: nothing serves the API server of the Shoot: ")
 	assert.Equal(t, before, s.snapshot().fieldTimes())
 }
 
