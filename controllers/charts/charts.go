@@ -95,7 +95,7 @@ func CredentialsOf(n gardencorev1.OCIRepository, read func(string) (map[string][
 			return out, err
 		}
 		if out.CA = data[keyCABundle]; len(out.CA) == 0 {
-			return out, fmt.Errorf("Secret %s has no key %s", n.CABundleSecretRef.Name, keyCABundle)
+			return out, fmt.Errorf("the Secret %s has no key %s", n.CABundleSecretRef.Name, keyCABundle)
 		}
 	}
 	return out, nil

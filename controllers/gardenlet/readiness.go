@@ -23,7 +23,7 @@ func (g *Gardenlet) checkHeartbeat() error {
 	case g.heartbeatState.lastError != nil:
 		return fmt.Errorf("since %s: %w", g.heartbeatState.lastSuccess.UTC().Format("2006-01-02T15:04:05Z"), g.heartbeatState.lastError)
 	case g.heartbeatState.lastSuccess.IsZero():
-		return fmt.Errorf("Seed %s has not been read yet, or does not exist in the virtual garden", g.options.Seed)
+		return fmt.Errorf("the Seed %s has not been read yet, or does not exist in the virtual garden", g.options.Seed)
 	}
 	return nil
 }
