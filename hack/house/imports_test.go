@@ -24,8 +24,8 @@ const (
 // The sentences of docs/explanation/architecture.md that list floors from the highest to the
 // lowest: floors of the house, and floors inside controllers.
 var (
-	floorsSentence            = regexp.MustCompile("Imports go from left to right in this list, and never back: `([^`]+)`")
-	controllersFloorsSentence = regexp.MustCompile("Inside `controllers` they go: `([^`]+)`")
+	floorsSentence            = regexp.MustCompile("Imports go from left to right in this list, and never back:\n\n```\n([^`]+)```")
+	controllersFloorsSentence = regexp.MustCompile("Inside `controllers` they go:\n\n```\n([^`]+)```")
 )
 
 // readFloors returns the number of each folder in a sentence; the lowest floor is 1.

@@ -235,7 +235,7 @@ func split(file string, number int, text string) []passage {
 	for _, paragraph := range strings.Split(text, "\n\n") {
 		var lines []line
 		for _, l := range strings.Split(paragraph, "\n") {
-			if strings.HasPrefix(l, " ") && len(lines) == 0 || strings.HasPrefix(l, "\t") {
+			if strings.HasPrefix(l, " ") && len(lines) == 0 && strings.Contains(paragraph, "\n") || strings.HasPrefix(l, "\t") {
 				continue
 			}
 			if words.MatchString(l) {
@@ -243,7 +243,7 @@ func split(file string, number int, text string) []passage {
 			}
 		}
 		if len(lines) > 0 {
-			out = append(out, passage{file: file, lines: lines, kind: message})
+			out = append(out, passage{file: file, lines: lines, kind: message, isContinuation: strings.HasPrefix(paragraph, " ")})
 		}
 	}
 	return out

@@ -115,8 +115,10 @@ func TestMarkdown(t *testing.T) {
 		"| " + strings.Repeat("wide ", 30) + " | b |", // 15
 		"<!-- what is gone -->",                       //
 		"[what](x.md) comes first.",                   // 17
+		"",
+		"A line of `code that is wide " + strings.Repeat("and wide ", 20) + "` ends.", // 19
 	}, "\n")
-	assert.Equal(t, []string{"1 subject-first", "3 one-sentence", "4 one-sentence", "8 subject-first", "13 turn", "15 wide-cell", "17 subject-first"},
+	assert.Equal(t, []string{"1 subject-first", "3 one-sentence", "4 one-sentence", "8 subject-first", "13 turn", "15 wide-cell", "17 subject-first", "17 link", "19 wide-line"},
 		rulesOf(checkMarkdown("a.md", []byte(page))))
 }
 

@@ -13,6 +13,7 @@ const (
 	maxWords        = 25  // words of a sentence
 	maxCellWords    = 35  // words of a sentence in a table
 	maxCellWidth    = 120 // characters of a table cell
+	maxLineWidth    = 160 // characters of a line of Markdown outside of tables and code
 	maxCommentWidth = 100 // columns of a line with a comment, a tab counted as four
 	maxSubject      = 72  // characters of a commit subject
 )
@@ -73,7 +74,7 @@ func readTurns() []turn {
 // check returns the faults of the sentences of a passage.
 func (p passage) check() []finding {
 	var out []finding
-	for _, s := range p.sentences() {
+	for i, s := range p.sentences() {
 		report := func(rule, text string) {
 			out = append(out, finding{file: p.file, line: s.line, rule: rule, text: text})
 		}
@@ -84,7 +85,7 @@ func (p passage) check() []finding {
 		if n := countWords(s.text); n > limit {
 			report("long-sentence", fmt.Sprintf("%d words (at most %d): %s", n, limit, s.text))
 		}
-		if found := inverted.FindString(s.text); found != "" {
+		if found := inverted.FindString(s.text); found != "" && !(p.isContinuation && i == 0) {
 			report("subject-first", fmt.Sprintf("begins with %q: %s", found, s.text))
 		}
 		if found := invertedClause.FindStringSubmatch(s.text); found != nil {

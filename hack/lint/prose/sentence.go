@@ -11,6 +11,8 @@ type passage struct {
 	file  string
 	lines []line
 	kind  kind
+	// isContinuation means that the text continues a sentence of another literal.
+	isContinuation bool
 }
 
 // A line is one line of a passage without its comment marker.

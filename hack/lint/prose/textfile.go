@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // checkMarkdown checks a Markdown file: its sentences, one of them a line, and its tables.
@@ -79,10 +82,22 @@ func frontMatter(lines []string) int {
 	return slices.Index(lines[1:], "---") + 2
 }
 
-// checkLines reports lines with more or less than one sentence.
+// relativeLink matches a link to a file; its first group is the path without the anchor.
+var relativeLink = regexp.MustCompile(`\]\(([^)#:\s]+)(?:#[^)]*)?\)`)
+
+// checkLines reports wide lines, links to files that do not exist, and lines with more or less than
+// one sentence.
 func (p passage) checkLines() []finding {
 	var out []finding
 	for i, l := range p.lines {
+		if n := utf8.RuneCountInString(l.text); n > maxLineWidth {
+			out = append(out, finding{p.file, l.number, "wide-line", fmt.Sprintf("%d characters (at most %d): %s", n, maxLineWidth, l.text)})
+		}
+		for _, target := range relativeLink.FindAllStringSubmatch(codeSpan.ReplaceAllString(l.text, ""), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(p.file), target[1])); err != nil {
+				out = append(out, finding{p.file, l.number, "link", "no file " + target[1] + ": " + l.text})
+			}
+		}
 		one := passage{file: p.file, lines: []line{l}}
 		found := one.sentences()
 		if len(found) > 1 {
