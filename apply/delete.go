@@ -119,7 +119,7 @@ func (r *setRun) deletePhase(ctx context.Context, phase []deletionCandidate, tim
 	results := make([]outcome, len(phase))
 	for i, c := range phase {
 		if user := r.dependentOf(c.entry); user != nil {
-			results[i] = outcome{ref: c.entry.Ref, action: Deleting, message: "waits until " + user.String() + " is gone", waitsForOthers: true}
+			results[i] = outcome{ref: c.entry.Ref, action: Deleting, message: "waits until " + user.String() + " no longer exists", waitsForOthers: true}
 			continue
 		}
 		slots <- struct{}{}

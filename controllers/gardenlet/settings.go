@@ -87,7 +87,7 @@ func (g *Gardenlet) refreshSettings(ctx context.Context) {
 	if err != nil && isNew {
 		message := "the published settings cannot be used: " + text
 		if inUse != nil {
-			message += fmt.Sprintf(" (those of revision %s stay in use)", inUse.publication.Revision)
+			message += fmt.Sprintf(" (the settings of revision %s stay in use)", inUse.publication.Revision)
 		}
 		g.warn(g.objects.get(kindSeed, "", g.options.Seed), reasonOf(err), message)
 	}

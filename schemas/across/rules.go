@@ -35,7 +35,7 @@ func allRules() []rule {
 		return r
 	}
 	const validator = "plugin/pkg/shoot/validator"
-	const external = " What exists outside of the landscape is listed in landscape.yaml under spec.external."
+	const external = " Objects outside of the landscape are listed in landscape.yaml under spec.external."
 	const autoscalerTitle, autoscalerSource = "A Seed in the runtime cluster and its Garden agree about the vertical pod autoscaler", "pkg/gardenlet/controller/seed/seed, pkg/operator/controller/garden/garden"
 	const autoscalerDoc = "In that cluster only the setting of the Garden counts: the gardenlet neither installs nor removes definition and autoscaler. With the Garden off and the Seed on, nobody installs one, and the gardenlet does not check that the cluster has the definition. With the Garden on and the Seed off, the autoscaler still runs; if the cluster has its own, two act on the same pods. This is a warning, because Git does not show whether the cluster has an autoscaler."
 	const seedOfHostTitle = "A Seed has the provider, region, zones, networks, ingress domain and autoscaler of its Shoot"

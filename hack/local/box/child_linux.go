@@ -94,22 +94,22 @@ func runChild(role string, in, out *os.File) error {
 	if err != nil {
 		return fmt.Errorf("reading the instructions: %w", err)
 	}
-	var todo childRequest
-	if err := json.Unmarshal(data, &todo); err != nil {
+	var request childRequest
+	if err := json.Unmarshal(data, &request); err != nil {
 		return fmt.Errorf("reading the instructions: %w", err)
 	}
 	unix.Umask(0o022)
 	if role == roleStart {
-		err = setUpBox(todo.Spec)
+		err = setUpBox(request.Spec)
 	} else {
 		err = joinMounts()
 	}
 	if err != nil {
 		return err
 	}
-	if todo.DryRun {
+	if request.DryRun {
 		_ = json.NewEncoder(out).Encode(childResponse{Ready: true})
 		os.Exit(0)
 	}
-	return todo.execute(role, out)
+	return request.execute(role, out)
 }

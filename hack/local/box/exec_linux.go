@@ -29,17 +29,17 @@ func (p *Process) exec(ctx context.Context, command Command) (Exit, error) {
 	if err := ctx.Err(); err != nil {
 		return Exit{}, context.Cause(ctx)
 	}
-	todo := childRequest{Terminal: command.Terminal, Spec: Spec{
+	request := childRequest{Terminal: command.Terminal, Spec: Spec{
 		Root: p.spec.Root, Args: command.Args, Env: command.Env, Dir: command.Dir,
 		Capabilities: p.spec.Capabilities, Rlimits: p.spec.Rlimits,
 	}}
 	if command.Env == nil {
-		todo.Spec.Env = p.spec.Env
+		request.Spec.Env = p.spec.Env
 	}
 	if command.Dir == "" {
-		todo.Spec.Dir = p.spec.Dir
+		request.Spec.Dir = p.spec.Dir
 	}
-	if err := todo.Spec.check(); err != nil {
+	if err := request.Spec.check(); err != nil {
 		return Exit{}, err
 	}
 	files, err := openStreams(command.Stdin, command.Stdout, command.Stderr)
@@ -61,7 +61,7 @@ func (p *Process) exec(ctx context.Context, command Command) (Exit, error) {
 	group := &processGroup{leader: child}
 	stop := context.AfterFunc(ctx, group.kill)
 	defer stop()
-	if err := talk.exchange(todo); err != nil {
+	if err := talk.exchange(request); err != nil {
 		group.kill()
 		group.wait()
 		files.finishCopying()

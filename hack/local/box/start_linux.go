@@ -28,14 +28,14 @@ func Start(spec Spec) (*Process, error) {
 	return process, nil
 }
 
-func start(todo childRequest) (*Process, error) {
+func start(request childRequest) (*Process, error) {
 	if !isInitChildCalled {
 		return nil, errInitChildNotCalled
 	}
-	if err := todo.Spec.check(); err != nil {
+	if err := request.Spec.check(); err != nil {
 		return nil, err
 	}
-	files, err := openStreams(todo.Spec.Stdin, todo.Spec.Stdout, todo.Spec.Stderr)
+	files, err := openStreams(request.Spec.Stdin, request.Spec.Stdout, request.Spec.Stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +67,14 @@ func start(todo childRequest) (*Process, error) {
 		return nil, fmt.Errorf("making namespaces: %w", withoutPath(err))
 	}
 	files.startCopying()
-	if err := talk.exchange(todo); err != nil {
+	if err := talk.exchange(request); err != nil {
 		// The child has reported an error and ends by itself, or it does not answer.
 		_ = child.Kill()
 		_, _ = child.Wait()
 		files.finishCopying()
 		return nil, err
 	}
-	process := &Process{spec: todo.Spec, hasUserNamespace: ownUser, child: child, done: make(chan struct{})}
+	process := &Process{spec: request.Spec, hasUserNamespace: ownUser, child: child, done: make(chan struct{})}
 	go process.awaitEnd(files)
 	return process, nil
 }
@@ -82,14 +82,14 @@ func start(todo childRequest) (*Process, error) {
 // starterThread is the thread that forks all boxes. The kernel sends the parent-death signal when
 // the *thread* that forked ends, and only this thread lives as long as the process.
 var starterThread = sync.OnceValue(func() chan<- func() {
-	todo := make(chan func())
+	request := make(chan func())
 	go func() {
 		runtime.LockOSThread()
-		for do := range todo {
+		for do := range request {
 			do()
 		}
 	}()
-	return todo
+	return request
 })
 
 func forkOnStarterThread(args []string, attributes *os.ProcAttr) (child *os.Process, err error) {
@@ -129,12 +129,12 @@ func openChildPipes() (*childPipes, error) {
 
 // exchange sends the order and returns when the child executes its command or has reported an
 // error.
-func (t *childPipes) exchange(todo childRequest) error {
+func (t *childPipes) exchange(request childRequest) error {
 	defer t.close()
 	_ = t.orderIn.Close()
 	_ = t.answerOut.Close()
 	// A child that ended before reading the order has reported why, or its answer is missing below.
-	_ = json.NewEncoder(t.orderOut).Encode(todo)
+	_ = json.NewEncoder(t.orderOut).Encode(request)
 	_ = t.orderOut.Close()
 	said, err := io.ReadAll(t.answerIn)
 	if err != nil {

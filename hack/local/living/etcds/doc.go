@@ -8,7 +8,7 @@
 // local.pergola.dev/fail: MESSAGE makes an Etcd fail with that message, and blocks its deletion,
 // until it is removed.
 //
-// Not implemented: backups (the container backup-restore, its Leases and its port),
+// Left out are backups (the container backup-restore, its Leases and its port),
 // EtcdCopyBackupsTasks, which kwok plays, and running the Pods, which kubelets do.
 //
 // It needs, in all namespaces: etcds.druid.gardener.cloud get, list, watch, patch; etcds/status

@@ -3,7 +3,7 @@
 // addresses to Services of type LoadBalancer. It also replaces Istio's ingress gateways, which do
 // not run here: it routes TLS by server name, as Gateways and VirtualServices declare.
 //
-// The addresses must be local in this network namespace; package podnet does that. Not implemented:
+// The addresses must be local in this network namespace; package podnet does that. Left out are
 // node ports, SCTP, IPv6, traffic policies (all nodes are one machine), and Istio features that
 // need the content of a connection. If a gateway would end TLS, the server behind it gets the
 // connection.
