@@ -38,8 +38,8 @@ func TestTreeReportsInventoryClusters(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\ncurrent-context: seed\ncontexts:\n- {name: virtual, context: {}}\n- {name: runtime, context: {}}\n- {name: seed, context: {}}\n"), 0o600))
 	flags := &objectFlags{kubeconfig: kubeconfig, context: "virtual"}
-	assert.Equal(t, `neither "local" nor any other owner has an inventory in this cluster: the inventories of a Seed and its Shoots are in the seed, all others in the `+
-		"runtime cluster, also for the virtual garden; other contexts of the kubeconfig are runtime, seed (--context)", noInventoriesText([]string{"local"}, flags.otherContexts()))
+	assert.Equal(t, `neither "local" nor any other owner has an inventory in this cluster: the seed has the inventories of a Seed and its Shoots, the `+
+		"runtime cluster has all others; other contexts of the kubeconfig are runtime, seed (--context)", noInventoriesText([]string{"local"}, flags.otherContexts()))
 	flags.context = ""
 	assert.Equal(t, []string{"runtime", "virtual"}, flags.otherContexts())
 	assert.Empty(t, (&objectFlags{kubeconfig: "/nowhere"}).otherContexts())
