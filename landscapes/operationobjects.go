@@ -9,7 +9,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 const (
@@ -137,7 +137,7 @@ func (l *Landscape) operationTarget(o Operation) *Declaration {
 // that registers its Seed, or a ManagedSeedSet.
 func (l *Landscape) isExternal(o Operation) bool {
 	if slices.ContainsFunc(l.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool {
-		return across.External(e).Matches(o.Kind, o.Namespace, o.Name)
+		return crosscheck.External(e).Matches(o.Kind, o.Namespace, o.Name)
 	}) {
 		return true
 	}

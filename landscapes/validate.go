@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
@@ -83,15 +83,15 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 		return nil, err
 	}
 	var failed error
-	together := across.Options{Now: now, Cache: l.resultCache, Rules: func(in schemas.Input) []schemas.Violation {
+	together := crosscheck.Options{Now: now, Cache: l.resultCache, Rules: func(in schemas.Input) []schemas.Violation {
 		found, err := checker.Check(in)
 		failed = errors.Join(failed, err)
 		return found
 	}}
 	for _, e := range l.Config.Spec.External {
-		together.External = append(together.External, across.External(e))
+		together.External = append(together.External, crosscheck.External(e))
 	}
-	acrossAll := across.Check(inputs, together)
+	acrossAll := crosscheck.Check(inputs, together)
 	if failed != nil {
 		return nil, failed
 	}
@@ -100,13 +100,13 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	}
 	found = dropProfileDefaults(found, acrossAll)
 	if l.Incomplete {
-		acrossAll = slices.DeleteFunc(acrossAll, across.IsMissingReference)
+		acrossAll = slices.DeleteFunc(acrossAll, crosscheck.IsMissingReference)
 	}
 	operations, err := l.checkOperations(now, before)
 	if err != nil {
 		return nil, err
 	}
-	found = across.DropDuplicates(slices.Concat(DescribeForms(found), acrossAll, operations))
+	found = crosscheck.DropDuplicates(slices.Concat(DescribeForms(found), acrossAll, operations))
 	if before == nil {
 		demoteNewOnlyErrors(found)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
@@ -162,7 +162,7 @@ func TestClock(t *testing.T) {
 				assert.Equal(t, "shoot", inputs[len(inputs)-1].Owner.Kind, now)
 				isNew := errorsOf(empty)
 				for _, rule := range isNew {
-					assert.True(t, across.IsTimeDependent(schemas.Violation{Rule: rule}), "%s: %s stops an operator", now, rule)
+					assert.True(t, crosscheck.IsTimeDependent(schemas.Violation{Rule: rule}), "%s: %s stops an operator", now, rule)
 				}
 				if len(isNew) > 0 {
 					refused++

@@ -11,7 +11,7 @@ import (
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // checkDisabledComponents finds disabled components of an owner that other components need. The
@@ -49,7 +49,7 @@ func (c *landscapeCheck) checkDisabledComponents(in Input) {
 	n.collectReconciled()
 	n.collectUses(func(t objectID) bool {
 		return slices.ContainsFunc(c.landscape.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool {
-			return across.External(e).Matches(t.kind, t.namespace, t.name)
+			return crosscheck.External(e).Matches(t.kind, t.namespace, t.name)
 		})
 	})
 	for _, component := range sortedKeys(n.disabled) {

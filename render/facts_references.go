@@ -19,7 +19,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 	"github.com/pergola-dev/pergola/landscapes"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // ReferenceFact holds the facts of a ConfigMap or Secret that a declaration refers to.
@@ -39,7 +39,7 @@ type ReferenceFact struct {
 func ReferenceKey(kind, name string) string { return kind + "/" + name }
 
 // ReferenceFactOf returns the fact of an object that a declaration refers to.
-func ReferenceFactOf(r across.ConfigReference, object *unstructured.Unstructured) (ReferenceFact, error) {
+func ReferenceFactOf(r crosscheck.ConfigReference, object *unstructured.Unstructured) (ReferenceFact, error) {
 	content, err := contentOf(object)
 	if err != nil {
 		return ReferenceFact{}, fmt.Errorf("%s %s: %w", r.Kind, r.Name, err)
@@ -108,14 +108,14 @@ func ChecksumOf(content map[string][]byte) string {
 
 // encryptedFact represents a Secret that is encrypted in Git: its content is unknown, but changes
 // are visible. It does not depend on the key, so that everybody renders the same.
-func encryptedFact(r across.ConfigReference, sealed map[string]any) ReferenceFact {
+func encryptedFact(r crosscheck.ConfigReference, sealed map[string]any) ReferenceFact {
 	// The input was decoded from JSON or YAML.
 	raw, _ := json.Marshal(map[string]any{"data": sealed["data"], "stringData": sealed["stringData"]})
 	sum := sha256.Sum256(raw)
 	return ReferenceFact{Checksum: strings.ToLower(r.Kind) + "-" + r.Name + "-" + hex.EncodeToString(sum[:4]) + "-" + symbolicMark}
 }
 
-func symbolicReference(r across.ConfigReference) ReferenceFact {
+func symbolicReference(r crosscheck.ConfigReference) ReferenceFact {
 	return ReferenceFact{Checksum: strings.ToLower(r.Kind) + "-" + r.Name + "-checksum-" + symbolicMark}
 }
 
@@ -124,12 +124,12 @@ var declarationKinds = map[string]string{"garden": "Garden", "shoot": "Shoot"}
 
 // ControlPlaneReferences returns the ConfigMaps and Secrets in ReferenceNamespace that the control
 // plane of the owner needs by name.
-func (in Input) ControlPlaneReferences() []across.ConfigReference {
+func (in Input) ControlPlaneReferences() []crosscheck.ConfigReference {
 	kind, refers := declarationKinds[in.Owner.Kind]
 	if !refers {
 		return nil
 	}
-	return across.ControlPlaneReferences(kind, in.Objects[in.Owner.Kind])
+	return crosscheck.ControlPlaneReferences(kind, in.Objects[in.Owner.Kind])
 }
 
 // ReferenceNamespace is the namespace of the objects that the owner refers to: the namespace of a
@@ -139,7 +139,7 @@ func (in Input) ReferenceNamespace() string {
 }
 
 // referenceFact returns the fact of the cluster, else of Git, else a symbolic one.
-func (in Input) referenceFact(r across.ConfigReference) ReferenceFact {
+func (in Input) referenceFact(r crosscheck.ConfigReference) ReferenceFact {
 	key := ReferenceKey(r.Kind, r.Name)
 	if fact, known := in.Facts.References[key]; known {
 		return fact
@@ -221,11 +221,11 @@ func unresolvedReferences(text string, unknown map[string]string) []string {
 
 // Credentials returns the binding, in ReferenceNamespace, that gives a Shoot its infrastructure
 // account; false if the owner has none.
-func (in Input) Credentials() (across.ConfigReference, bool) {
+func (in Input) Credentials() (crosscheck.ConfigReference, bool) {
 	if in.Owner.Kind != "shoot" {
-		return across.ConfigReference{}, false
+		return crosscheck.ConfigReference{}, false
 	}
-	return across.ShootBinding(in.Objects["shoot"])
+	return crosscheck.ShootBinding(in.Objects["shoot"])
 }
 
 // referenceDeclarations holds the declarations in Git that owners may refer to.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // referringShoot is the demonstration Shoot with an API server that refers to an object.
@@ -96,7 +96,7 @@ func TestFactsOfSecrets(t *testing.T) {
 		dashboard + "gitHub.secretRef.name":                         {Keys: []string{"ca.crt", "token"}},
 		dashboard + "oidcConfig.secretRef.name":                     {},
 	} {
-		fact, err := ReferenceFactOf(across.ConfigReference{Kind: "Secret", Name: "s", Fields: []string{field}}, secret)
+		fact, err := ReferenceFactOf(crosscheck.ConfigReference{Kind: "Secret", Name: "s", Fields: []string{field}}, secret)
 		require.NoError(t, err)
 		assert.Len(t, fact.Checksum, 64)
 		fact.Checksum = ""

@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/commands/synced"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // Checker checks files with objects.
@@ -64,7 +64,7 @@ func (v Checker) Findings(ctx context.Context, name string, data []byte) ([]sche
 		inputs = append(inputs, schemas.Input{Old: gone.Object(), Positions: gone})
 	}
 	found, err := schemas.Validate(ctx, inputs, schemas.Options{})
-	return append(violations, across.DropDuplicates(landscapes.DescribeForms(found))...), err
+	return append(violations, crosscheck.DropDuplicates(landscapes.DescribeForms(found))...), err
 }
 
 // readOld returns the objects before the change, by identity.

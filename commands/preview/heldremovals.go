@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // A comparison of two revisions knows what both render, but not all of it is applied. Rejected
@@ -85,17 +85,17 @@ func holdReferenced(p *change.Plan, old, new *landscapes.Landscape) {
 	isGarden := func(d *landscapes.Declaration) bool {
 		return isHeldOwner(d.GroupVersionKind().GroupKind()) && d.GroupVersionKind().Kind == "Garden"
 	}
-	declared := map[across.ReferencedObject]*landscapes.Declaration{}
+	declared := map[crosscheck.ReferencedObject]*landscapes.Declaration{}
 	for i := range old.Declarations {
 		d := &old.Declarations[i]
-		declared[across.ReferencedObject{Kind: d.GroupVersionKind().GroupKind(), Namespace: d.Namespace(), Name: d.Name()}] = d
+		declared[crosscheck.ReferencedObject{Kind: d.GroupVersionKind().GroupKind(), Namespace: d.Namespace(), Name: d.Name()}] = d
 	}
-	reasons, ofGarden := map[across.ReferencedObject]string{}, map[across.ReferencedObject]bool{}
+	reasons, ofGarden := map[crosscheck.ReferencedObject]string{}, map[crosscheck.ReferencedObject]bool{}
 	holders := removedOwners(old, new)
 	for len(holders) > 0 {
 		holder := holders[0]
 		holders = holders[1:]
-		for _, name := range across.ReferencedObjects(holder.Object()) {
+		for _, name := range crosscheck.ReferencedObjects(holder.Object()) {
 			d := declared[name]
 			if d == nil || reasons[name] != "" || isHeldOwner(name.Kind) {
 				continue
@@ -109,8 +109,8 @@ func holdReferenced(p *change.Plan, old, new *landscapes.Landscape) {
 		return
 	}
 	gardenStays := slices.ContainsFunc(new.Declarations, func(d landscapes.Declaration) bool { return isGarden(&d) })
-	nameOf := func(item change.Item) across.ReferencedObject {
-		return across.ReferencedObject{Kind: item.Object.GroupKind(), Namespace: item.Object.Namespace, Name: item.Object.Name}
+	nameOf := func(item change.Item) crosscheck.ReferencedObject {
+		return crosscheck.ReferencedObject{Kind: item.Object.GroupKind(), Namespace: item.Object.Namespace, Name: item.Object.Name}
 	}
 	p.Items = slices.DeleteFunc(p.Items, func(item change.Item) bool {
 		return item.Bundle == landscape.DeclarationsBundle && item.Cluster == landscape.Virtual && item.Action == change.Create && ofGarden[nameOf(item)] && !gardenStays

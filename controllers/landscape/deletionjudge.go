@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/permit"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // deletionJudge decides about deletions and recreations of the declarations of one cluster, in one
@@ -24,7 +24,7 @@ type deletionJudge struct {
 	// isConfirmed reports whether the deletion of a Garden is confirmed; referred returns the
 	// objects that an object refers to.
 	isConfirmed     func(apply.Ref) bool
-	referencesOf    func(apply.Ref) []across.ReferencedObject
+	referencesOf    func(apply.Ref) []crosscheck.ReferencedObject
 	total           int
 	otherLandscapes *otherLandscapes
 	deletionCount   int
@@ -34,7 +34,7 @@ func (c *Converger) newDeletionJudge(ctx context.Context, cluster string, total 
 	return &deletionJudge{
 		gate: c.options.Permits.Gate, cluster: cluster, localizeCommands: c.connections.clusters[cluster].RewriteKubectlOrNameCluster, total: total, otherLandscapes: around,
 		isConfirmed:  func(ref apply.Ref) bool { return c.isDeletionConfirmed(ctx, ref) },
-		referencesOf: func(ref apply.Ref) []across.ReferencedObject { return c.referencesOf(ctx, cluster, ref) },
+		referencesOf: func(ref apply.Ref) []crosscheck.ReferencedObject { return c.referencesOf(ctx, cluster, ref) },
 	}
 }
 
@@ -95,14 +95,14 @@ func (j *deletionJudge) holdReferenced(entries []apply.Entry) (rest []apply.Entr
 
 // heldReferences returns the removed objects that held ones refer to, each with its holder,
 // transitively: the binding of a held Shoot also holds its credentials.
-func heldReferences(entries []apply.Entry, held func(apply.Entry) bool, referred func(apply.Ref) []across.ReferencedObject) map[apply.Ref]apply.Ref {
-	byName := map[across.ReferencedObject]apply.Ref{}
+func heldReferences(entries []apply.Entry, held func(apply.Entry) bool, referred func(apply.Ref) []crosscheck.ReferencedObject) map[apply.Ref]apply.Ref {
+	byName := map[crosscheck.ReferencedObject]apply.Ref{}
 	var holders []apply.Ref
 	for _, e := range entries {
 		if held(e) {
 			holders = append(holders, e.Ref)
 		} else if !isOwnerKind(e.GroupKind()) {
-			byName[across.ReferencedObject{Kind: e.GroupKind(), Namespace: e.Namespace, Name: e.Name}] = e.Ref
+			byName[crosscheck.ReferencedObject{Kind: e.GroupKind(), Namespace: e.Namespace, Name: e.Name}] = e.Ref
 		}
 	}
 	kept := map[apply.Ref]apply.Ref{}

@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/render"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // A Garden is deleted in two ways: somebody deletes the object, or its file is removed from Git.
@@ -46,12 +46,12 @@ func (c *Converger) isDeletionConfirmed(ctx context.Context, ref apply.Ref) bool
 
 // referencesOf returns the objects that a live object refers to: while it is held, they are held as
 // well.
-func (c *Converger) referencesOf(ctx context.Context, cluster string, ref apply.Ref) []across.ReferencedObject {
+func (c *Converger) referencesOf(ctx context.Context, cluster string, ref apply.Ref) []crosscheck.ReferencedObject {
 	live, err := c.connections.clusters[cluster].GetLive(ctx, ref)
 	if err != nil {
 		return nil // finalizers still protect them
 	}
-	return across.ReferencedObjects(live)
+	return crosscheck.ReferencedObjects(live)
 }
 
 // withoutDeletingGardens removes Gardens that are being deleted, or that this run has deleted, from

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // TestHeldReferences checks that a held object also holds the objects that it refers to,
@@ -19,10 +19,10 @@ func TestHeldReferences(t *testing.T) {
 	secret := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "garden-a", Name: "c"}
 	other := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "garden-a", Name: "d"}
 	refers := map[apply.Ref][]apply.Ref{shoot: {binding, {APIVersion: "v1", Kind: "Secret", Namespace: "garden-b", Name: "d"}}, binding: {secret, shoot}}
-	referred := func(ref apply.Ref) []across.ReferencedObject {
-		var out []across.ReferencedObject
+	referred := func(ref apply.Ref) []crosscheck.ReferencedObject {
+		var out []crosscheck.ReferencedObject
 		for _, to := range refers[ref] {
-			out = append(out, across.ReferencedObject{Kind: schema.FromAPIVersionAndKind(to.APIVersion, to.Kind).GroupKind(), Namespace: to.Namespace, Name: to.Name})
+			out = append(out, crosscheck.ReferencedObject{Kind: schema.FromAPIVersionAndKind(to.APIVersion, to.Kind).GroupKind(), Namespace: to.Namespace, Name: to.Name})
 		}
 		return out
 	}

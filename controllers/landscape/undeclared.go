@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // UndeclaredObject is an object that was applied from Git, and that Git no longer declares.
@@ -41,7 +41,7 @@ func (c *Converger) undeclaredObjects(ctx context.Context, object *ObjectStatus)
 		gone := slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return declared[versionlessRef(e.Ref)] })
 		referred := heldReferences(gone, func(e apply.Entry) bool { return isOwnerKind(e.GroupKind()) && !c.isDeletionConfirmed(ctx, e.Ref) },
 			// see judge.holdReferenced
-			func(ref apply.Ref) []across.ReferencedObject { return c.referencesOf(ctx, cluster, ref) })
+			func(ref apply.Ref) []crosscheck.ReferencedObject { return c.referencesOf(ctx, cluster, ref) })
 		for _, e := range gone {
 			u := UndeclaredObject{Cluster: cluster, Object: e.Ref, HoldReason: object.holdReason(cluster, e.Ref)}
 			if holder, is := referred[e.Ref]; is {

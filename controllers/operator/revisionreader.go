@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/source"
 )
@@ -119,7 +119,7 @@ func (r *revisionReader) read(ctx context.Context, snapshot *source.Snapshot) (*
 	})
 	// A waiting revision does not become invalid by time: the API rejects the expired object alone.
 	for i := range found {
-		if across.IsTimeDependent(found[i]) {
+		if crosscheck.IsTimeDependent(found[i]) {
 			found[i].Severity = schemas.SeverityWarning
 		}
 	}
@@ -155,7 +155,7 @@ func (r *revisionReader) read(ctx context.Context, snapshot *source.Snapshot) (*
 func possibleRejections(found []schemas.Violation) []string {
 	var notes []string
 	for _, v := range found {
-		if v.NewOnly || across.IsTimeDependent(v) {
+		if v.NewOnly || crosscheck.IsTimeDependent(v) {
 			notes = append(notes, v.String())
 		}
 	}

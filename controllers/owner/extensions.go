@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner/finalizers"
 	"github.com/pergola-dev/pergola/render"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // Extensions of the operator belong to the Garden: their bundles are rendered with it, and are
@@ -145,11 +145,11 @@ func bundleAdmissionRuntime(extension string) string {
 
 // extensionReferences returns the Secrets and ConfigMaps that Extensions refer to. They are
 // protected like those of the Garden.
-func (o *ownerSession) extensionReferences() []across.ConfigReference {
-	var out []across.ConfigReference
+func (o *ownerSession) extensionReferences() []crosscheck.ConfigReference {
+	var out []crosscheck.ConfigReference
 	for _, e := range o.inputCopy().Extensions {
 		if !e.Deleting {
-			out = append(out, across.ConfigReferences(render.KindExtension.Kind, map[string]any{"spec": e.Spec})...)
+			out = append(out, crosscheck.ConfigReferences(render.KindExtension.Kind, map[string]any{"spec": e.Spec})...)
 		}
 	}
 	return out

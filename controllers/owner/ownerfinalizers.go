@@ -13,7 +13,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/owner/finalizers"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // Finalizers of a Garden, and of the objects that it refers to (upstream's).
@@ -41,7 +41,7 @@ func (r *run) addFinalizers(ctx context.Context) error {
 	if err := r.addExtensionFinalizers(ctx); err != nil {
 		return err
 	}
-	return r.protectReferences(ctx, append(across.ConfigReferences("Garden", o.Input.Objects[Garden]), o.extensionReferences()...), false)
+	return r.protectReferences(ctx, append(crosscheck.ConfigReferences("Garden", o.Input.Objects[Garden]), o.extensionReferences()...), false)
 }
 
 // removeFinalizers removes the finalizers of objects that the Garden no longer refers to, after its
@@ -53,7 +53,7 @@ func (r *run) removeFinalizers(ctx context.Context) error {
 	if err := r.removeExtensionFinalizers(ctx); err != nil {
 		return err
 	}
-	return r.protectReferences(ctx, append(across.ConfigReferences("Garden", r.owner.Input.Objects[Garden]), r.owner.extensionReferences()...), true)
+	return r.protectReferences(ctx, append(crosscheck.ConfigReferences("Garden", r.owner.Input.Objects[Garden]), r.owner.extensionReferences()...), true)
 }
 
 // requireOnlyGarden returns an error if another Garden existed first.
@@ -98,7 +98,7 @@ func isPreferredGarden(a, b *metav1.PartialObjectMetadata) bool {
 
 // protectReferences adds the finalizer to referred objects; with release it removes it from all
 // others in the namespace.
-func (r *run) protectReferences(ctx context.Context, referred []across.ConfigReference, release bool) error {
+func (r *run) protectReferences(ctx context.Context, referred []crosscheck.ConfigReference, release bool) error {
 	o := r.owner
 	client, err := metadata.NewForConfig(o.Home.RESTConfig())
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *run) protectReferences(ctx context.Context, referred []across.ConfigRef
 		for i := range list.Items {
 			item := &list.Items[i]
 			ref := apply.Ref{APIVersion: "v1", Kind: kind, Namespace: item.Namespace, Name: item.Name}
-			wanted := slices.ContainsFunc(referred, func(r across.ConfigReference) bool { return r.Kind == kind && r.Name == item.Name })
+			wanted := slices.ContainsFunc(referred, func(r crosscheck.ConfigReference) bool { return r.Kind == kind && r.Name == item.Name })
 			has := slices.Contains(item.Finalizers, finalizerReference)
 			switch {
 			case wanted && !has && item.DeletionTimestamp == nil:

@@ -13,7 +13,7 @@ import (
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/render"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 const (
@@ -62,8 +62,8 @@ func findCredentials(of render.Input, cluster string, read objectGetter) (Lookup
 		found.Problem = notFound(at, cluster, r.Fields)
 		return found, true, nil
 	}
-	field, kind, namespace, name := across.BindingCredentials(binding.Object)
-	found.ConfigReference, found.Namespace = across.ConfigReference{Kind: kind.Kind, Name: name, Fields: r.Fields}, namespace
+	field, kind, namespace, name := crosscheck.BindingCredentials(binding.Object)
+	found.ConfigReference, found.Namespace = crosscheck.ConfigReference{Kind: kind.Kind, Name: name, Fields: r.Fields}, namespace
 	said := fmt.Sprintf("%s %s/%s in cluster %s refers to %s %s/%s (%s)", r.Kind, at.Namespace, r.Name, cluster, kind.Kind, namespace, name, field)
 	switch {
 	case kind.Group != "" || kind.Kind != "Secret":

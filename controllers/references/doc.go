@@ -3,7 +3,7 @@
 // copies in the namespace of its control plane. From the credentials behind its binding, it makes
 // the Secret that extensions use.
 //
-// Package schemas/across defines the references and their requirements. Package owner applies,
+// Package schemas/crosscheck defines the references and their requirements. Package owner applies,
 // repairs and deletes the copies like all bundles. The content of a Secret is only in its copy:
 // never in facts or errors.
 package references

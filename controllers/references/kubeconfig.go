@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // keyKubeconfig is the key of a kubeconfig in a Secret (upstream's constant of the core API).
@@ -19,7 +19,7 @@ const keyKubeconfig = "kubeconfig"
 // checkKubeconfig rejects a user's kubeconfig that makes the Shoot's API server run programs or
 // read files, because that server runs on the seed. (gardener: pkg/client/kubernetes,
 // ValidateConfig, used by upstream's admission.)
-func checkKubeconfig(r across.ConfigReference, live *unstructured.Unstructured) error {
+func checkKubeconfig(r crosscheck.ConfigReference, live *unstructured.Unstructured) error {
 	if r.Kind != "Secret" || !slices.Contains(r.MountedKeys(), keyKubeconfig) {
 		return nil
 	}

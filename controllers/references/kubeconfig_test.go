@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // TestKubeconfigsOfUsers checks that a user's kubeconfig runs nothing and reads no files on the
@@ -34,7 +34,7 @@ func TestKubeconfigsOfUsers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			secret := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"kubeconfig": base64.StdEncoding.EncodeToString([]byte(c.text))}}}
-			err := checkKubeconfig(across.ConfigReference{Kind: "Secret", Name: "a", Fields: []string{c.field}}, secret)
+			err := checkKubeconfig(crosscheck.ConfigReference{Kind: "Secret", Name: "a", Fields: []string{c.field}}, secret)
 			if c.wrong == "" {
 				require.NoError(t, err)
 				return

@@ -11,12 +11,12 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/render"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // LookupResult is one reference and its object.
 type LookupResult struct {
-	across.ConfigReference
+	crosscheck.ConfigReference
 	// Namespace of the object; empty means the namespace of the owner's references.
 	Namespace string
 	// Credentials marks the Secret behind the binding of a Shoot. Fields then name the binding.
@@ -94,7 +94,7 @@ func Problems(found []LookupResult) error {
 
 // checkContent validates the content. It checks only that the keys of a Secret exist, never the
 // values.
-func checkContent(r across.ConfigReference, live *unstructured.Unstructured) error {
+func checkContent(r crosscheck.ConfigReference, live *unstructured.Unstructured) error {
 	data := map[string]string{}
 	for _, field := range []string{"data", "binaryData"} {
 		values, _, err := unstructured.NestedStringMap(live.Object, field)

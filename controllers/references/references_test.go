@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/render"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 func object(t *testing.T, text string) *unstructured.Unstructured {
@@ -38,7 +38,7 @@ immutable: true
 type: kubernetes.io/tls
 data: {tls.crt: YQ==, tls.key: Yg==}
 `)
-	b, has, err := CopyBundle(shoot, []LookupResult{{ConfigReference: across.ConfigReference{Kind: "Secret", Name: "one"}, Object: original}})
+	b, has, err := CopyBundle(shoot, []LookupResult{{ConfigReference: crosscheck.ConfigReference{Kind: "Secret", Name: "one"}, Object: original}})
 	require.NoError(t, err)
 	require.True(t, has)
 	require.Len(t, b.Objects, 1)
@@ -66,8 +66,8 @@ data: {tls.crt: YQ==, tls.key: Yg==}
 // TestMissingCopies checks that nothing is applied or deleted while an object is missing.
 func TestMissingCopies(t *testing.T) {
 	found := []LookupResult{
-		{ConfigReference: across.ConfigReference{Kind: "ConfigMap", Name: "policy"}, Object: object(t, "{kind: ConfigMap, metadata: {name: policy}, data: {policy: a}}")},
-		{ConfigReference: across.ConfigReference{Kind: "Secret", Name: "gone"}, Problem: errors.New("object not found")},
+		{ConfigReference: crosscheck.ConfigReference{Kind: "ConfigMap", Name: "policy"}, Object: object(t, "{kind: ConfigMap, metadata: {name: policy}, data: {policy: a}}")},
+		{ConfigReference: crosscheck.ConfigReference{Kind: "Secret", Name: "gone"}, Problem: errors.New("object not found")},
 	}
 	b, has, err := CopyBundle(shoot, found)
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestContentErrorsQuoteNothing(t *testing.T) {
 		"no kubeconfig":         {"Secret", "spec.kubernetes.kubeAPIServer.structuredAuthorization.kubeconfigs[0].secretName", "{kind: Secret, metadata: {name: a}, data: {config: c2VjcmV0}}", `has no key "kubeconfig"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := checkContent(across.ConfigReference{Kind: c.kind, Name: "a", Fields: []string{c.field}}, object(t, c.text))
+			err := checkContent(crosscheck.ConfigReference{Kind: c.kind, Name: "a", Fields: []string{c.field}}, object(t, c.text))
 			if c.wrong == "" {
 				require.NoError(t, err)
 				return

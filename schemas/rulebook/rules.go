@@ -10,7 +10,7 @@ import (
 
 	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -21,7 +21,7 @@ func Rules() ([]schemas.Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Concat(own, across.Rules(), schemas.FileRules())
+	all := slices.Concat(own, crosscheck.Rules(), schemas.FileRules())
 	slices.SortFunc(all, func(a, b schemas.Rule) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind)) })
 	return all, nil
 }

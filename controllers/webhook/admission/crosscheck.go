@@ -14,7 +14,7 @@ import (
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
@@ -24,7 +24,7 @@ const ruleExposureClassScheduling = "shoot/exposure-class-scheduling"
 
 // isAuthorTextRule reports whether a rule checks the text of an author, which defaulting changes.
 func isAuthorTextRule(rule string) bool {
-	return rule == ruleExposureClassScheduling || across.IsUnreadRule(rule)
+	return rule == ruleExposureClassScheduling || crosscheck.IsUnreadRule(rule)
 }
 
 // relatedKinds returns the kinds that rules and mutations of a kind read; none for other kinds.
@@ -74,7 +74,7 @@ type relatedObjects struct {
 	// for them. There may be thousands.
 	usingShoots []*unstructured.Unstructured
 	// unreadableKinds are the kinds that cannot be read.
-	unreadableKinds []across.External
+	unreadableKinds []crosscheck.External
 }
 
 // readRelatedObjects reads the landscape of an object; nil without Surroundings, or if the kind
@@ -86,7 +86,7 @@ func (h *Handler) readRelatedObjects(ctx context.Context, object *unstructured.U
 	kinds := relatedKinds(object.GroupVersionKind().GroupKind())
 	around := &relatedObjects{}
 	unknown := func(kind string) {
-		around.unreadableKinds = append(around.unreadableKinds, across.External{Kind: kind, Namespace: "*", Name: "*"}, across.External{Kind: kind, Name: "*"})
+		around.unreadableKinds = append(around.unreadableKinds, crosscheck.External{Kind: kind, Namespace: "*", Name: "*"}, crosscheck.External{Kind: kind, Name: "*"})
 	}
 	for _, kind := range []string{"Secret", "ConfigMap", "InternalSecret"} {
 		unknown(kind)
@@ -180,7 +180,7 @@ func (h *Handler) crossCheck(around *relatedObjects, object, old *unstructured.U
 	inputs = append(inputs, schemas.Input{Object: object, Old: old})
 	var found []schemas.Violation
 	onlyUses := func(in *schemas.Input) bool { return users[in.Object] }
-	for _, v := range across.Check(inputs, across.Options{Now: h.clock.Now(), External: around.unreadableKinds, IsReferenceOnly: onlyUses}) {
+	for _, v := range crosscheck.Check(inputs, crosscheck.Options{Now: h.clock.Now(), External: around.unreadableKinds, IsReferenceOnly: onlyUses}) {
 		if v.Kind == object.GetKind() && v.Namespace == object.GetNamespace() && v.Name == object.GetName() {
 			found = append(found, v)
 		}
@@ -234,7 +234,7 @@ func (h *Handler) validateObject(ctx context.Context, object, old *unstructured.
 		return nil, err
 	}
 	found = append(found, slices.DeleteFunc(together, func(v schemas.Violation) bool { return isAuthorTextRule(v.Rule) })...)
-	found = across.DropSuperseded(found)
+	found = crosscheck.DropSuperseded(found)
 	schemas.SortViolations(found)
 	return found, nil
 }

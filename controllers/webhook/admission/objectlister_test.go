@@ -18,7 +18,7 @@ import (
 
 	"github.com/pergola-dev/pergola/api/crds"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 const sparseShoot = `apiVersion: core.gardener.cloud/v1beta1
@@ -199,7 +199,7 @@ func TestUnservedKinds(t *testing.T) {
 	full := h.defaults.withDefaults(shoot)
 	around, err := h.readRelatedObjects(t.Context(), full, false)
 	require.NoError(t, err)
-	unread := func(v schemas.Violation) bool { return across.IsUnreadRule(v.Rule) }
+	unread := func(v schemas.Violation) bool { return crosscheck.IsUnreadRule(v.Rule) }
 	require.True(t, slices.ContainsFunc(h.crossCheck(around, full, nil), unread))
 	found, err = h.validateObject(t.Context(), full, nil)
 	require.NoError(t, err)

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// shootReferences are the references of a Shoot. schemas/across has the fields that rules check. A
-// test ensures that this list has all references of control planes.
+// shootReferences are the references of a Shoot. schemas/crosscheck has the fields that rules
+// check. A test ensures that this list has all references of control planes.
 var shootReferences = []reference{
 	{"spec.credentialsBindingName", kindCredentialsBinding, referrerNamespace},
 	{"spec.secretBindingName", kindSecretBinding, referrerNamespace},

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/api/crds"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // TestReferencesOfControlPlanes: a gardenlet may read all objects that a reconciliation copies to
@@ -31,7 +31,7 @@ func TestReferencesOfControlPlanes(t *testing.T) {
 			continue
 		}
 		h, s := newGardenHandler(t, landscape), statementOf(kindOf(t, shoot), shoot)
-		for _, r := range across.ControlPlaneReferences("Shoot", shoot.Object) {
+		for _, r := range crosscheck.ControlPlaneReferences("Shoot", shoot.Object) {
 			what := objectKey{kindSecret, shoot.GetNamespace(), r.Name}
 			if r.Kind == "ConfigMap" {
 				what.kind = kindConfigMap
@@ -42,7 +42,7 @@ func TestReferencesOfControlPlanes(t *testing.T) {
 	}
 	full := parseObjects(t, landscape)[4]
 	require.Equal(t, "s", full.GetName())
-	assert.GreaterOrEqual(t, len(across.ControlPlaneReferences("Shoot", full.Object)), 6, "the Shoot of the test refers to one of each")
+	assert.GreaterOrEqual(t, len(crosscheck.ControlPlaneReferences("Shoot", full.Object)), 6, "the Shoot of the test refers to one of each")
 }
 
 // TestWatchedKinds: the definitions of a garden in crd mode serve the watched kinds.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/across"
+	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
 // shootConfig is a configuration of a Shoot's API server in a ConfigMap.
@@ -99,7 +99,7 @@ func (w *webhooks) checkConfigMapInUse(ctx context.Context, c shootConfig, confi
 
 // checkRules checks a Shoot with its ConfigMap.
 func (w *webhooks) checkRules(c shootConfig, shoot, config *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
-	found := across.Check([]schemas.Input{{Object: shoot}, {Object: config}}, across.Options{
+	found := crosscheck.Check([]schemas.Input{{Object: shoot}, {Object: config}}, crosscheck.Options{
 		Now: w.Clock.Now(), IsReferenceOnly: func(in *schemas.Input) bool { return in.Object != shoot },
 	})
 	var wrong []string

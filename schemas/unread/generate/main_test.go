@@ -43,7 +43,7 @@ func TestIsRead(t *testing.T) {
 		"a path in Go":               {"render/a.go", "package a\n\nvar x = `spec.a[].b`", true, false},
 		"a test":                     {"render/a_test.go", "package a\n\nvar x = y.A.B", false, false},
 		"a rule about single fields": {"schemas/a.go", "package a\n\nvar x = y.A.B", false, false},
-		"a rule about several":       {"schemas/across/a.go", "package a\n\nvar x = y.A.B", true, false},
+		"a rule about several":       {"schemas/crosscheck/a.go", "package a\n\nvar x = y.A.B", true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := fstest.MapFS{tt.file: {Data: []byte(tt.text)}}

@@ -27,7 +27,7 @@ type sourceReads struct {
 
 // readerFolders are the folders whose sources read declarations. Most code in api and schemas
 // handles every field; only packages across and mutation use values.
-var readerFolders = []string{"cmd", "components", "controllers", "health", "landscapes", "plan", "render", "secrets", "schemas/across", "schemas/mutation"}
+var readerFolders = []string{"cmd", "components", "controllers", "health", "landscapes", "plan", "render", "secrets", "schemas/crosscheck", "schemas/mutation"}
 
 func readSources(root fs.FS) (sourceReads, error) {
 	s := sourceReads{selectedPairs: map[[2]string]bool{}, usedWholePairs: map[[2]string]bool{}, goFieldNames: map[string]bool{}, textParts: map[string]bool{}}

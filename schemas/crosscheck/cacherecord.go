@@ -1,0 +1,203 @@
+package crosscheck
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/schemas"
+	"github.com/pergola-dev/pergola/schemas/kept"
+)
+
+// question is a query of a rule about other objects of the landscape.
+type question struct {
+	topic questionTopic
+	identity
+}
+
+type questionTopic byte
+
+const (
+	topicContent    questionTopic = 'c' // content of an object
+	topicOldContent questionTopic = 'o' // content of an object before and after the change
+	topicPresence   questionTopic = 'p' // existence of an object
+	topicKind       questionTopic = 'k' // all objects of a kind
+	topicProject    questionTopic = 'n' // Project of a namespace
+	topicKindName   questionTopic = 'g' // kinds of a name
+	topicProfile    questionTopic = 'f' // current offers of a cloud profile
+)
+
+// cleanResult are cached for an object without findings. They are valid while the object and all
+// answers stay the same.
+type cleanResult struct {
+	questions []question
+	// claimedValues are the object's values that must be unique.
+	claimedValues []uniqueValue
+	// answersDigest is the digest of all answers.
+	answersDigest kept.Key
+}
+
+func (i *index) recordQuestion(q question) {
+	if i.currentNotes != nil && !slices.Contains(i.currentNotes.questions, q) {
+		i.currentNotes.questions = append(i.currentNotes.questions, q)
+	}
+}
+
+// digestAnswers returns the digest of the answers to questions.
+func (c *checker) digestAnswers(questions []question) kept.Key {
+	to := make([]byte, 0, len(questions)*len(kept.Key{}))
+	for _, q := range questions {
+		answer, ok := c.answerDigests[q]
+		if !ok {
+			answer = c.digestAnswer(q)
+			c.answerDigests[q] = answer
+		}
+		to = append(to, answer[:]...)
+	}
+	return sha256.Sum256(to)
+}
+
+func (c *checker) digestAnswer(q question) kept.Key {
+	switch q.topic {
+	case topicContent:
+		return c.digestObject(c.objectsByID[q.identity])
+	case topicOldContent:
+		if in := c.objectsByID[q.identity]; in != nil {
+			return in.Digest()
+		}
+		return kept.Key{}
+	case topicProject:
+		return c.digestObject(c.projectsByNamespace[q.namespace])
+	case topicPresence:
+		return kept.Key{boolToByte(c.objectsByID[q.identity] != nil)}
+	case topicProfile:
+		return c.digestProfile(q.identity)
+	}
+	var to []byte
+	for _, kind := range c.questionKinds(q) {
+		for _, in := range c.objectsByKind[kind] {
+			digest := c.digestObject(in)
+			if q.topic == topicKindName { // only the existence of the kind counts
+				digest = sha256.Sum256([]byte(kind.String()))
+			}
+			to = append(to, digest[:]...)
+			if q.topic == topicKindName {
+				break
+			}
+		}
+	}
+	return sha256.Sum256(to)
+}
+
+func (c *checker) questionKinds(q question) []schema.GroupKind {
+	if q.topic == topicKind {
+		return []schema.GroupKind{q.kind}
+	}
+	noted := c.currentNotes
+	c.currentNotes = nil
+	defer func() { c.currentNotes = noted }()
+	return c.kindsNamed(q.name)
+}
+
+func boolToByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// digestObject returns the digest of an object; zero for nil.
+func (c *checker) digestObject(in *schemas.Input) kept.Key {
+	if in == nil {
+		return kept.Key{}
+	}
+	digest, ok := c.objectDigests[in]
+	if !ok {
+		digest = in.ContentDigest() // only the object itself depends on its previous revision
+		c.objectDigests[in] = digest
+	}
+	return digest
+}
+
+// digestProfile returns the digest of a cloud profile, its parent and its version
+// classifications.
+func (c *checker) digestProfile(id identity) kept.Key {
+	own, to := c.digestObject(c.objectsByID[id]), &bytes.Buffer{}
+	to.Write(own[:])
+	if in := c.objectsByID[id]; in != nil && id.kind == kindNamespacedProfile {
+		parent := c.digestObject(c.objectsByID[parentProfile(in)])
+		to.Write(parent[:])
+	}
+	p := c.loadProfile(id)
+	if p == nil {
+		return sha256.Sum256(to.Bytes())
+	}
+	writeClassifications(to, p.spec.Kubernetes.Versions, c.Now)
+	for _, image := range p.spec.MachineImages {
+		for _, v := range image.Versions {
+			writeClassifications(to, []gardencorev1beta1.ExpirableVersion{v.ExpirableVersion}, c.Now)
+		}
+	}
+	return sha256.Sum256(to.Bytes())
+}
+
+func writeClassifications(to *bytes.Buffer, versions []gardencorev1beta1.ExpirableVersion, now time.Time) {
+	for _, v := range versions {
+		class, _ := v.ClassificationAt(now)
+		to.WriteString(string(class) + "\x00")
+	}
+}
+
+// cacheRecord is the cache entry of an object.
+type cacheRecord struct {
+	// projectNamespace is the namespace of a Project, for other objects.
+	projectNamespace string
+	// cleanResult are the notes about an object without findings, else nil.
+	cleanResult *cleanResult
+}
+
+func (r cacheRecord) encode() []byte {
+	var w kept.Writer
+	w.Text(r.projectNamespace)
+	if r.cleanResult == nil {
+		w.Uint(0)
+		return w.Bytes()
+	}
+	w.Uint(1)
+	w.Uint(uint64(len(r.cleanResult.questions)))
+	for _, q := range r.cleanResult.questions {
+		w.Uint(uint64(q.topic))
+		for _, text := range []string{q.kind.Group, q.kind.Kind, q.identity.namespace, q.name} {
+			w.Text(text)
+		}
+	}
+	w.Uint(uint64(len(r.cleanResult.claimedValues)))
+	for _, u := range r.cleanResult.claimedValues {
+		w.Text(u.purpose)
+		w.Text(u.value)
+	}
+	w.Key(r.cleanResult.answersDigest)
+	return w.Bytes()
+}
+
+func decodeRecord(data []byte) (cacheRecord, bool) {
+	r := kept.NewReader(data)
+	out := cacheRecord{projectNamespace: r.Text()}
+	if r.Uint() == 1 {
+		out.cleanResult = &cleanResult{}
+		for range r.Count() {
+			q := question{topic: questionTopic(r.Uint())}
+			q.kind.Group, q.kind.Kind, q.identity.namespace, q.name = r.Text(), r.Text(), r.Text(), r.Text()
+			out.cleanResult.questions = append(out.cleanResult.questions, q)
+		}
+		for range r.Count() {
+			out.cleanResult.claimedValues = append(out.cleanResult.claimedValues, uniqueValue{r.Text(), r.Text()})
+		}
+		out.cleanResult.answersDigest = r.Key()
+	}
+	return out, r.IsComplete()
+}
