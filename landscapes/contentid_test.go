@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // contentIDTestFS is a file system that identifies content by its text, and records opened files.
@@ -43,7 +43,7 @@ func (f *contentIDTestFS) Open(name string) (fs.File, error) {
 // TestSameContentHasOwnPlaces: files with the same content do not share positions.
 func TestSameContentHasOwnPlaces(t *testing.T) {
 	text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  namespace: garden\n  name: a\n")
-	store := kept.InMemory()
+	store := resultcache.InMemory()
 	load := func(name string) (fstest.MapFS, *Landscape) {
 		files := fstest.MapFS{
 			"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: x}\n")},
@@ -72,7 +72,7 @@ func TestSameContentHasOwnPlaces(t *testing.T) {
 // panic.
 func TestInvalidFileNames(t *testing.T) {
 	text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: garden, name: a}\n")
-	store := kept.InMemory()
+	store := resultcache.InMemory()
 	config := &fstest.MapFile{Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: x}\n")}
 	load := func(files fstest.MapFS) []schemas.Violation {
 		_, violations, err := LoadFS(t.Context(), &contentIDTestFS{MapFS: files}, ".", Options{ResultCache: store})
@@ -91,7 +91,7 @@ func TestKnownContentIsNotRead(t *testing.T) {
 	object := func(name, value string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: garden}\ndata: {a: " + value + "}\n")}
 	}
-	store := kept.InMemory()
+	store := resultcache.InMemory()
 	load := func(b string) (*contentIDTestFS, *Landscape) {
 		files := &contentIDTestFS{MapFS: fstest.MapFS{
 			"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: x}\n")},

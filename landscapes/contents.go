@@ -6,7 +6,7 @@ import (
 	"sync"
 	"weak"
 
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // fileContents are the objects of a file, which are read on first use. The key is the file's name
@@ -29,20 +29,20 @@ func (c *fileContents) load(from func() []contentReader) []contentReader {
 // sharedContents contains the contents that are in use, by key.
 var sharedContents = struct {
 	sync.Mutex
-	files map[kept.Key]weak.Pointer[fileContents] // by digest of name and key
-}{files: map[kept.Key]weak.Pointer[fileContents]{}}
+	files map[resultcache.Key]weak.Pointer[fileContents] // by digest of name and key
+}{files: map[resultcache.Key]weak.Pointer[fileContents]{}}
 
 // contentsOf returns the shared contents of a file, or new unread ones. The key has the name,
 // because places contain it. It also has identified (the file system provides digests), because
 // such contents have no text.
-func (l *loader) contentsOf(name string, identified bool, file kept.Key) *fileContents {
-	var w kept.Writer
+func (l *loader) contentsOf(name string, identified bool, file resultcache.Key) *fileContents {
+	var w resultcache.Writer
 	w.Text(l.relative(name))
 	if identified {
 		w.Text("identified")
 	}
 	w.Key(file)
-	key := kept.Key(sha256.Sum256(w.Bytes()))
+	key := resultcache.Key(sha256.Sum256(w.Bytes()))
 	sharedContents.Lock()
 	defer sharedContents.Unlock()
 	if c := sharedContents.files[key].Value(); c != nil {
@@ -55,7 +55,7 @@ func (l *loader) contentsOf(name string, identified bool, file kept.Key) *fileCo
 }
 
 // forgetContents removes contents that are no longer in use, unless new ones replaced them.
-func forgetContents(key kept.Key) {
+func forgetContents(key resultcache.Key) {
 	sharedContents.Lock()
 	defer sharedContents.Unlock()
 	if sharedContents.files[key].Value() == nil {

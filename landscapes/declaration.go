@@ -10,7 +10,7 @@ import (
 
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // SecretState is how much of the values of a Secret is known.
@@ -42,7 +42,7 @@ type Declaration struct {
 	kind            schema.GroupVersionKind
 	namespace, name string
 	// digest identifies the content of a file that was already read in its present form; else zero.
-	digest  kept.Key
+	digest  resultcache.Key
 	content contentReader
 }
 
@@ -84,7 +84,7 @@ func (w declaredContent) inMemoryReader() contentReader {
 // setContent sets the content of a declaration, and derives its identity from it.
 func (d *Declaration) setContent(w declaredContent) {
 	d.kind, d.namespace, d.name = w.object.GroupVersionKind(), w.object.GetNamespace(), w.object.GetName()
-	d.digest, d.content = kept.Key{}, w.inMemoryReader()
+	d.digest, d.content = resultcache.Key{}, w.inMemoryReader()
 }
 
 // Object returns the content, which must not be changed.
@@ -141,7 +141,7 @@ func (d *Declaration) Wrap(err error) error {
 
 // lazyInput returns the content for reading on demand; nil if the declaration has no digest.
 func (d *Declaration) lazyInput() *schemas.LazyObject {
-	if d.digest == (kept.Key{}) {
+	if d.digest == (resultcache.Key{}) {
 		return nil
 	}
 	return &schemas.LazyObject{Kind: d.kind, Namespace: d.namespace, Name: d.name, Digest: d.digest, Read: d.Object}
@@ -165,7 +165,7 @@ func (d *Declaration) HasSameContent(other *Declaration) bool {
 		return false
 	}
 	// Encrypted Secrets without a key look the same; only a digest of the file differs.
-	return d.Secret != SecretEncrypted || d.digest != (kept.Key{}) && d.digest == other.digest || reflect.DeepEqual(d.Sealed(), other.Sealed())
+	return d.Secret != SecretEncrypted || d.digest != (resultcache.Key{}) && d.digest == other.digest || reflect.DeepEqual(d.Sealed(), other.Sealed())
 }
 
 // SetOld adds the declaration to an input as the old object of a change.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/internal/panics"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // readFiles reads the files of the layer concurrently.
@@ -100,17 +100,17 @@ type contentIDFS interface {
 
 // contentIDKey returns the cache key of a file's content identifier, on a file system with
 // identifiers.
-func (l *loader) contentIDKey(name string) (kept.Key, bool) {
+func (l *loader) contentIDKey(name string) (resultcache.Key, bool) {
 	fsys, ok := l.fs.(contentIDFS)
 	// a name that is not UTF-8 cannot be opened
 	if !ok || l.opts.ResultCache == nil || !fs.ValidPath(name) {
-		return kept.Key{}, false
+		return resultcache.Key{}, false
 	}
 	id, ok := fsys.ContentID(name)
 	if !ok {
-		return kept.Key{}, false
+		return resultcache.Key{}, false
 	}
-	var w kept.Writer
+	var w resultcache.Writer
 	w.Text("content")
 	w.Text(id)
 	w.Uint(uint64(l.limits.FileSize))
@@ -126,10 +126,10 @@ func (l *loader) loadCached(name string) ([]Declaration, bool) {
 		return nil, false
 	}
 	is, ok := l.opts.ResultCache.Get(id)
-	if !ok || len(is) != len(kept.Key{}) {
+	if !ok || len(is) != len(resultcache.Key{}) {
 		return nil, false
 	}
-	key := kept.Key(is)
+	key := resultcache.Key(is)
 	outline, ok := l.opts.ResultCache.Get(key)
 	if !ok {
 		return nil, false
@@ -209,16 +209,16 @@ func newKeySet(identities []age.Identity) keySet {
 }
 
 // fileKey returns a digest of all inputs of a file's declarations.
-func (l *loader) fileKey(name string, data []byte) kept.Key {
+func (l *loader) fileKey(name string, data []byte) resultcache.Key {
 	hash := sha256.New()
 	hash.Write(l.fileKeySettings(name))
 	hash.Write(data)
-	return kept.Key(hash.Sum(nil))
+	return resultcache.Key(hash.Sum(nil))
 }
 
 // fileKeySettings returns the inputs of a file's declarations besides its content.
 func (l *loader) fileKeySettings(name string) []byte {
-	var w kept.Writer
+	var w resultcache.Writer
 	w.Text("file")
 	w.Text(path.Ext(name))
 	w.Uint(uint64(l.limits.Depth))
@@ -228,8 +228,8 @@ func (l *loader) fileKeySettings(name string) []byte {
 }
 
 // objectDigest returns the digest of one object of a file.
-func objectDigest(file kept.Key, i int) kept.Key {
-	var w kept.Writer
+func objectDigest(file resultcache.Key, i int) resultcache.Key {
+	var w resultcache.Writer
 	w.Key(file)
 	w.Uint(uint64(i))
 	return sha256.Sum256(w.Bytes())
@@ -237,7 +237,7 @@ func objectDigest(file kept.Key, i int) kept.Key {
 
 // encodeOutline encodes which objects a file declares.
 func encodeOutline(found []Declaration) []byte {
-	var w kept.Writer
+	var w resultcache.Writer
 	w.Uint(uint64(len(found)))
 	for i := range found {
 		d := &found[i]
@@ -251,8 +251,8 @@ func encodeOutline(found []Declaration) []byte {
 }
 
 // decodeOutline decodes an outline into declarations of a file.
-func (l *loader) decodeOutline(name string, identified bool, read func() []byte, key kept.Key, outline []byte) ([]Declaration, bool) {
-	r := kept.NewReader(outline)
+func (l *loader) decodeOutline(name string, identified bool, read func() []byte, key resultcache.Key, outline []byte) ([]Declaration, bool) {
+	r := resultcache.NewReader(outline)
 	file := l.contentsOf(name, identified, key)
 	all := func() []contentReader {
 		return file.load(func() []contentReader {

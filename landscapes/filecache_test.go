@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 var validationTime = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -101,7 +101,7 @@ func TestCachedFindingsMatch(t *testing.T) {
 		}
 		fresh, want := loadAndValidate(t, files, ".", before, opts)
 		with := opts
-		with.ResultCache = kept.Open(dir, "x")
+		with.ResultCache = resultcache.Open(dir, "x")
 		l, got := loadAndValidate(t, files, ".", beforeKept, with)
 		require.Equal(t, want, got, step.name)
 		require.NoError(t, with.ResultCache.Save())
@@ -126,7 +126,7 @@ func TestCachedLayers(t *testing.T) {
 	for range 2 {
 		for _, folder := range folders {
 			_, want := loadAndValidate(t, files, folder, nil, Options{})
-			store := kept.Open(dir, folder)
+			store := resultcache.Open(dir, folder)
 			_, got := loadAndValidate(t, files, folder, nil, Options{ResultCache: store})
 			require.Equal(t, want, got)
 			require.NoError(t, store.Save())
@@ -137,7 +137,7 @@ func TestCachedLayers(t *testing.T) {
 // TestCacheDependsOnKeys: cached results of an encrypted file depend on the key.
 func TestCacheDependsOnKeys(t *testing.T) {
 	files := tree(map[string]string{"landscape.yaml": bareConfig, "secret.yaml": sopsFile(t, "secret.yaml")})
-	store := kept.Open(t.TempDir(), "x")
+	store := resultcache.Open(t.TempDir(), "x")
 	for range 2 {
 		for _, opts := range []Options{{}, testKey(t)} {
 			l, want := loadAndValidate(t, files, ".", nil, opts)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // Landscape is the content of a landscape folder, with its layers merged.
@@ -45,7 +45,7 @@ type Landscape struct {
 	Keys []string
 
 	// resultCache stores validation results between runs.
-	resultCache *kept.Store
+	resultCache *resultcache.Store
 }
 
 // Overlay is a Kustomize overlay for one component.

@@ -8,7 +8,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // Options of Load, LoadFS and Parse.
@@ -26,7 +26,7 @@ type Options struct {
 	Limits Limits
 	// ResultCache caches between runs which objects a file declares, so that unchanged files are
 	// read only if their content is needed. It never stores content. nil disables the cache.
-	ResultCache *kept.Store
+	ResultCache *resultcache.Store
 }
 
 // MaxFileSize is the default limit of Limits.FileSize, in bytes. Objects in a cluster are not

@@ -19,8 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/schemas/mutation"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // dumpComponent is a component that renders the values that tests change.
@@ -226,7 +226,7 @@ func loadWithCache(t *testing.T, files map[string]string) (l *landscapes.Landsca
 	for name, text := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	store := kept.InMemory()
+	store := resultcache.InMemory()
 	for range 2 {
 		var violations []schemas.Violation
 		var err error

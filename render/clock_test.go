@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/crosscheck"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // datedProfile has every kind of date that rules read: for versions and stages, of Kubernetes and
@@ -49,7 +49,7 @@ spec: {object: Shoot garden-local/local, operation: reconcile, notAfter: "2026-1
 `
 
 // datedLandscape is landscapes/local with dates and a changed Shoot.
-func datedLandscape(t *testing.T, store *kept.Store, change func(shoot string) string) *landscapes.Landscape {
+func datedLandscape(t *testing.T, store *resultcache.Store, change func(shoot string) string) *landscapes.Landscape {
 	t.Helper()
 	files := fstest.MapFS{"projects/local/longer.yaml": {Data: []byte(namespacedProfile)}, "operations/late.yaml": {Data: []byte(lateOperation)}}
 	from := os.DirFS("../landscapes/local")
@@ -106,7 +106,7 @@ func testTimes(t *testing.T) []time.Time {
 // error each day. New objects are rejected from the date on.
 func TestClock(t *testing.T) {
 	const version, image = "    version: 1.34.1\n", "          version: 1.0.0\n"
-	store := kept.InMemory() // results of one day must not be reused on another
+	store := resultcache.InMemory() // results of one day must not be reused on another
 	type want struct {
 		change []string
 		static string // rule of the error on each day

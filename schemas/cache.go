@@ -3,7 +3,7 @@ package schemas
 import (
 	"sync"
 
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // Cache stores results between calls of Validate, by content and by the digest of the schemas, so
@@ -12,7 +12,7 @@ import (
 type Cache struct {
 	objects *memoryCache[[]finding]
 	rules   *memoryCache[[]ruleResult]
-	disk    *kept.Store
+	disk    *resultcache.Store
 }
 
 // cachedRulesPerObject is the number of rule results stored per object. Objects are alike in most
@@ -25,13 +25,13 @@ func NewCache(entries int) *Cache {
 }
 
 // NewPersistentCache returns a cache that writes the results about whole objects to a store.
-func NewPersistentCache(store *kept.Store) *Cache {
+func NewPersistentCache(store *resultcache.Store) *Cache {
 	return &Cache{rules: newMemoryCache[[]ruleResult](defaultCachedRules), disk: store}
 }
 
 func (c *Cache) canCacheObjects() bool { return c.objects != nil || c.disk != nil }
 
-func (c *Cache) findings(key kept.Key) ([]finding, bool) {
+func (c *Cache) findings(key resultcache.Key) ([]finding, bool) {
 	if found, ok := c.objects.get(key); ok {
 		return found, true
 	}
@@ -42,7 +42,7 @@ func (c *Cache) findings(key kept.Key) ([]finding, bool) {
 	return readFindings(data)
 }
 
-func (c *Cache) store(key kept.Key, findings []finding) {
+func (c *Cache) store(key resultcache.Key, findings []finding) {
 	c.objects.put(key, findings)
 	if c.disk != nil {
 		c.disk.Put(key, writeFindings(findings))
@@ -50,7 +50,7 @@ func (c *Cache) store(key kept.Key, findings []finding) {
 }
 
 func writeFindings(findings []finding) []byte {
-	var w kept.Writer
+	var w resultcache.Writer
 	w.Uint(uint64(len(findings)))
 	for _, f := range findings {
 		for _, text := range []string{f.path, f.documentPath, string(f.typ), f.rule, f.message, string(f.severity), f.suggestion} {
@@ -61,7 +61,7 @@ func writeFindings(findings []finding) []byte {
 }
 
 func readFindings(data []byte) ([]finding, bool) {
-	r := kept.NewReader(data)
+	r := resultcache.NewReader(data)
 	var findings []finding
 	for range r.Count() {
 		findings = append(findings, finding{path: r.Text(), documentPath: r.Text(), typ: ViolationType(r.Text()), rule: r.Text(), message: r.Text(), severity: Severity(r.Text()), suggestion: r.Text()})
@@ -74,14 +74,14 @@ func readFindings(data []byte) ([]finding, bool) {
 type memoryCache[V any] struct {
 	mutex      sync.Mutex
 	limit      int
-	young, old map[kept.Key]V
+	young, old map[resultcache.Key]V
 }
 
 func newMemoryCache[V any](limit int) *memoryCache[V] {
-	return &memoryCache[V]{limit: max(1, limit), young: map[kept.Key]V{}, old: map[kept.Key]V{}}
+	return &memoryCache[V]{limit: max(1, limit), young: map[resultcache.Key]V{}, old: map[resultcache.Key]V{}}
 }
 
-func (s *memoryCache[V]) get(key kept.Key) (V, bool) {
+func (s *memoryCache[V]) get(key resultcache.Key) (V, bool) {
 	if s == nil {
 		var none V
 		return none, false
@@ -98,7 +98,7 @@ func (s *memoryCache[V]) get(key kept.Key) (V, bool) {
 	return value, ok
 }
 
-func (s *memoryCache[V]) put(key kept.Key, value V) {
+func (s *memoryCache[V]) put(key resultcache.Key, value V) {
 	if s == nil {
 		return
 	}
@@ -107,9 +107,9 @@ func (s *memoryCache[V]) put(key kept.Key, value V) {
 	s.insert(key, value)
 }
 
-func (s *memoryCache[V]) insert(key kept.Key, value V) {
+func (s *memoryCache[V]) insert(key resultcache.Key, value V) {
 	if len(s.young) >= s.limit {
-		s.old, s.young = s.young, map[kept.Key]V{}
+		s.old, s.young = s.young, map[resultcache.Key]V{}
 	}
 	s.young[key] = value
 }

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // Input is one object to validate.
@@ -29,7 +29,7 @@ type LazyObject struct {
 	Kind            schema.GroupVersionKind
 	Namespace, Name string
 	// Digest is the digest of the content: objects with equal digests are equal.
-	Digest kept.Key
+	Digest resultcache.Key
 	// Read returns the content, which is read-only. It may be called repeatedly and concurrently.
 	Read func() *unstructured.Unstructured
 }
@@ -78,7 +78,7 @@ func (in *Input) AsNew() (Input, bool) {
 }
 
 // Digest returns the digest of the content and of the old content.
-func (in *Input) Digest() kept.Key {
+func (in *Input) Digest() resultcache.Key {
 	own := in.ContentDigest()
 	if !in.HasOld() {
 		return own
@@ -88,14 +88,14 @@ func (in *Input) Digest() kept.Key {
 }
 
 // ContentDigest returns the digest of the content alone: an unchanged object has that of a new one.
-func (in *Input) ContentDigest() kept.Key { return objectDigest(in.Lazy, in.Object) }
+func (in *Input) ContentDigest() resultcache.Key { return objectDigest(in.Lazy, in.Object) }
 
-func objectDigest(later *LazyObject, object *unstructured.Unstructured) kept.Key {
+func objectDigest(later *LazyObject, object *unstructured.Unstructured) resultcache.Key {
 	switch {
 	case object != nil:
 		return sha256.Sum256(appendCanonical([]byte{'o'}, object.Object))
 	case later != nil:
 		return later.Digest
 	}
-	return kept.Key{}
+	return resultcache.Key{}
 }

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -33,7 +33,7 @@ type landscapeIndex struct {
 type landscapeKind struct {
 	inputs  []Input
 	objects func() map[string]any
-	digest  func() kept.Key
+	digest  func() resultcache.Key
 }
 
 // landscapeKinds lists the kinds that rules may read: few objects, and no secret values.
@@ -72,8 +72,8 @@ func (k *landscapeKind) readObjects() map[string]any {
 	return objects
 }
 
-func (k *landscapeKind) readDigest() kept.Key {
-	digests := make(map[string]kept.Key, len(k.inputs))
+func (k *landscapeKind) readDigest() resultcache.Key {
+	digests := make(map[string]resultcache.Key, len(k.inputs))
 	for i := range k.inputs {
 		digests[k.inputs[i].objectKey()] = k.inputs[i].Digest()
 	}
@@ -117,16 +117,16 @@ func (p *fieldSelection) hasKind(kind string) bool {
 
 // selectionDigest returns the digest of a part, where nil means all; the zero key outside a
 // landscape.
-func (s *landscapeIndex) selectionDigest(read *fieldSelection) kept.Key {
+func (s *landscapeIndex) selectionDigest(read *fieldSelection) resultcache.Key {
 	if s == nil {
-		return kept.Key{}
+		return resultcache.Key{}
 	}
 	name := ""
 	if read != nil {
 		name = read.String()
 	}
 	if known, ok := s.digests.Load(name); ok {
-		return known.(kept.Key)
+		return known.(resultcache.Key)
 	}
 	var to []byte
 	for _, kind := range landscapeKinds {
@@ -135,7 +135,7 @@ func (s *landscapeIndex) selectionDigest(read *fieldSelection) kept.Key {
 			to = append(appendText(to, kind), digest[:]...)
 		}
 	}
-	sum := kept.Key(sha256.Sum256(to))
+	sum := resultcache.Key(sha256.Sum256(to))
 	s.digests.Store(name, sum)
 	return sum
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pergola-dev/pergola/internal/panics"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -134,7 +134,7 @@ func (s *sources) validateOne(w **worker, in Input, landscape *landscapeIndex, c
 	if !s.kinds.has(gvk) {
 		return toViolations(in, checkUnknownKind(in.Content())), nil
 	}
-	var key kept.Key
+	var key resultcache.Key
 	if cache.canCacheObjects() {
 		key = s.cacheKey(in, landscape)
 	}
@@ -201,7 +201,7 @@ var kindsReadingTheLandscape = map[string]bool{
 }
 
 // cacheKey returns the digest of everything that the findings about an object depend on.
-func (s *sources) cacheKey(in Input, landscape *landscapeIndex) kept.Key {
+func (s *sources) cacheKey(in Input, landscape *landscapeIndex) resultcache.Key {
 	gvk, _, _ := in.Identity()
 	own := in.Digest()
 	to := appendText(own[:], s.digest)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -211,7 +211,7 @@ func TestParallelValidationWithCache(t *testing.T) {
 
 func TestMemoryCacheDropsOldest(t *testing.T) {
 	cache := newMemoryCache[[]finding](2)
-	keys := []kept.Key{{1}, {2}, {3}, {4}, {5}}
+	keys := []resultcache.Key{{1}, {2}, {3}, {4}, {5}}
 	for _, key := range keys {
 		cache.put(key, []finding{{path: "x"}})
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -289,7 +289,7 @@ func (w *worker) checkUnit(u *ruleUnit, input ruleInput) ([]ruleResult, error) {
 }
 
 // cacheKey returns the digest of everything that the findings of a unit depend on.
-func (w *worker) cacheKey(u *ruleUnit, object, old map[string]any, changed bool) kept.Key {
+func (w *worker) cacheKey(u *ruleUnit, object, old map[string]any, changed bool) resultcache.Key {
 	to := appendText(w.buffer[:0], w.sources.digest)
 	to = appendText(to, u.id)
 	to = appendCanonical(to, object)

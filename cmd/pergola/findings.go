@@ -10,15 +10,15 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/schemas/report"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // newReader returns a reader of landscapes for the flags of a command.
 func newReader(cmd *cobra.Command) revisions.Reader {
 	return revisions.Reader{
 		WithOptions: func(read func(landscapes.Options) error) error { return withLandscapeOptions(cmd, read) },
-		Cache:       func(dir string) *kept.Store { return validationStore(cmd, dir) },
+		Cache:       func(dir string) *resultcache.Store { return validationStore(cmd, dir) },
 		SaveCache:   func(dir string) { saveValidationStore(cmd, dir) },
 		Catalogue:   catalogueFS(cmd),
 		Charts:      func(l *landscapes.Landscape) render.Setting { return withCharts(cmd, l) },

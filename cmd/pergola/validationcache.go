@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 const (
@@ -31,18 +31,18 @@ func addCacheFlags(root *cobra.Command) {
 // share one.
 type validationStores struct {
 	mutex  sync.Mutex
-	byName map[string]*kept.Store
+	byName map[string]*resultcache.Store
 }
 
 type validationStoresKey struct{}
 
 func withValidationStores(ctx context.Context) context.Context {
-	return context.WithValue(ctx, validationStoresKey{}, &validationStores{byName: map[string]*kept.Store{}})
+	return context.WithValue(ctx, validationStoresKey{}, &validationStores{byName: map[string]*resultcache.Store{}})
 }
 
 // validationStore returns the store of a landscape folder. It is in memory if caching is off or the
 // cache folder cannot be used.
-func validationStore(cmd *cobra.Command, dir string) *kept.Store {
+func validationStore(cmd *cobra.Command, dir string) *resultcache.Store {
 	all, ok := cmd.Context().Value(validationStoresKey{}).(*validationStores)
 	name, err := landscapeName(dir)
 	if !ok || err != nil {
@@ -52,10 +52,10 @@ func validationStore(cmd *cobra.Command, dir string) *kept.Store {
 	defer all.mutex.Unlock()
 	store, ok := all.byName[name]
 	if !ok {
-		store = kept.InMemory()
+		store = resultcache.InMemory()
 		off, err := cmd.Flags().GetBool(flagNoCache)
 		if folder, unknown := cacheDir(cmd); err == nil && !off && unknown == nil {
-			if opened := kept.Open(folder, name); opened != nil {
+			if opened := resultcache.Open(folder, name); opened != nil {
 				store = opened
 			}
 		}

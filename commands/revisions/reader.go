@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 	"github.com/pergola-dev/pergola/source"
 )
 
@@ -19,7 +19,7 @@ type Reader struct {
 	WithOptions func(read func(landscapes.Options) error) error
 	// Cache returns the cache of validation results for a landscape folder; Keep saves it for the
 	// next run.
-	Cache     func(dir string) *kept.Store
+	Cache     func(dir string) *resultcache.Store
 	SaveCache func(dir string)
 	// Catalogue is used for rendering and to check settings, overlays and facts.
 	Catalogue fs.FS

@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
 	"github.com/pergola-dev/pergola/schemas/crosscheck"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 	"github.com/pergola-dev/pergola/source"
 )
 
@@ -62,7 +62,7 @@ func isInvalid(err error) bool { return errors.As(err, new(*invalidError)) }
 type revisionReader struct {
 	catalogue       fs.FS
 	evaluator       evaluation.Evaluator
-	validationCache *kept.Store
+	validationCache *resultcache.Store
 	identities      []age.Identity
 	now             time.Time
 	// object is the Landscape with the folder to read, and remote has its revisions.

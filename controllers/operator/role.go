@@ -30,7 +30,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
@@ -93,7 +93,7 @@ type runningOperator struct {
 	mu               sync.Mutex
 	lease            *landscape.SharedLease
 	notWorkingReason string // why this replica does not work
-	validationCaches map[receiver.Key]*kept.Store
+	validationCaches map[receiver.Key]*resultcache.Store
 	reconcilers      map[receiver.Key]*runningReconciler
 	// nameOwners maps a Landscape's name to the namespace that owns it.
 	nameOwners map[string]string
@@ -116,7 +116,7 @@ func (p *runningOperator) holdsLease() bool {
 
 // Run works until ctx ends. It fails when the lease is lost.
 func (r *Role) Run(ctx context.Context) error {
-	p := &runningOperator{role: r, metrics: newMetrics(), renderLock: &sync.Mutex{}, validationCaches: map[receiver.Key]*kept.Store{}, reconcilers: map[receiver.Key]*runningReconciler{}, nameOwners: map[string]string{}}
+	p := &runningOperator{role: r, metrics: newMetrics(), renderLock: &sync.Mutex{}, validationCaches: map[receiver.Key]*resultcache.Store{}, reconcilers: map[receiver.Key]*runningReconciler{}, nameOwners: map[string]string{}}
 	if err := p.setUpManager(); err != nil {
 		return fmt.Errorf("preparing the operator: %w", err)
 	}
@@ -279,16 +279,16 @@ func (p *runningOperator) ownLeases() []*landscape.SharedLease {
 
 // validationCacheOf returns the store of a Landscape's validation results, which survives syncs and
 // restarts.
-func (p *runningOperator) validationCacheOf(key receiver.Key) *kept.Store {
+func (p *runningOperator) validationCacheOf(key receiver.Key) *resultcache.Store {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	store := p.validationCaches[key]
 	if store == nil {
 		if p.role.CacheDir != "" {
-			store = kept.Open(filepath.Join(p.role.CacheDir, "validation"), key.String())
+			store = resultcache.Open(filepath.Join(p.role.CacheDir, "validation"), key.String())
 		}
 		if store == nil {
-			store = kept.InMemory()
+			store = resultcache.InMemory()
 		}
 		p.validationCaches[key] = store
 	}

@@ -12,7 +12,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // lazyInputs returns inputs that count how often their content is read.
@@ -32,7 +32,7 @@ func lazyInputs(inputs []schemas.Input, read map[string]int) []schemas.Input {
 	return out
 }
 
-func contentDigest(object *unstructured.Unstructured) kept.Key {
+func contentDigest(object *unstructured.Unstructured) resultcache.Key {
 	in := schemas.Input{Object: object}
 	return in.Digest()
 }
@@ -45,13 +45,13 @@ func TestCachedFindingsEqualFreshOnes(t *testing.T) {
 	var entries []ruleTest
 	require.NoError(t, sigsyaml.UnmarshalStrict(data, &entries))
 	dir := t.TempDir()
-	warm := kept.Open(dir, "good")
+	warm := resultcache.Open(dir, "good")
 	require.Empty(t, Check(ruleTest{}.buildInputs(t), Options{Now: testTime, Cache: warm}))
 	require.NoError(t, warm.Save())
 	for i, e := range entries {
 		for _, now := range []time.Time{testTime, testTime.AddDate(1, 0, 0), testTime.AddDate(-2, 0, 0)} {
 			fresh := Check(e.buildInputs(t), Options{Now: now, External: e.External})
-			store := kept.Open(dir, "good")
+			store := resultcache.Open(dir, "good")
 			for range 2 { // the second run uses the cache of the first
 				found := Check(lazyInputs(e.buildInputs(t), map[string]int{}), Options{Now: now, External: e.External, Cache: store})
 				require.Equal(t, fmt.Sprint(fresh), fmt.Sprint(found), "%d %s %s at %s", i, e.Rule, e.Why, now)
@@ -66,7 +66,7 @@ func TestReadsOnlyChangedObjects(t *testing.T) {
 	dir := t.TempDir()
 	run := func(change func([]schemas.Input)) map[string]int {
 		read := map[string]int{}
-		store := kept.Open(dir, "good")
+		store := resultcache.Open(dir, "good")
 		inputs := ruleTest{}.buildInputs(t)
 		change(inputs)
 		Check(lazyInputs(inputs, read), Options{Now: testTime, Cache: store})
@@ -125,7 +125,7 @@ func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 		if len(still) < len(asNew) {
 			fewer++
 		}
-		store := kept.InMemory()
+		store := resultcache.InMemory()
 		Check(created, Options{Now: testTime, External: e.External, Cache: store})
 		found := Check(lazyInputs(asUnchanged(e.buildInputs(t)), map[string]int{}), Options{Now: testTime, External: e.External, Cache: store})
 		assert.Equal(t, fmt.Sprint(still), fmt.Sprint(found), "%s %s", e.Rule, e.Why)
@@ -136,7 +136,7 @@ func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 // TestNewObjectsAreCachedAsUnchanged checks that objects cached as new are not read for the first
 // change.
 func TestNewObjectsAreCachedAsUnchanged(t *testing.T) {
-	store := kept.InMemory()
+	store := resultcache.InMemory()
 	Check(lazyInputs(ruleTest{}.buildInputs(t), map[string]int{}), Options{Now: testTime, Cache: store})
 	read := map[string]int{}
 	Check(lazyInputs(asUnchanged(ruleTest{}.buildInputs(t)), read), Options{Now: testTime, Cache: store})
@@ -146,7 +146,7 @@ func TestNewObjectsAreCachedAsUnchanged(t *testing.T) {
 }
 
 func TestBrokenRecordsAreRejected(t *testing.T) {
-	whole := cacheRecord{projectNamespace: "garden-x", cleanResult: &cleanResult{questions: []question{{topicContent, identity{kindSeed, "", "a"}}}, claimedValues: []uniqueValue{{"domain", "x"}}, answersDigest: kept.Key{1}}}
+	whole := cacheRecord{projectNamespace: "garden-x", cleanResult: &cleanResult{questions: []question{{topicContent, identity{kindSeed, "", "a"}}}, claimedValues: []uniqueValue{{"domain", "x"}}, answersDigest: resultcache.Key{1}}}
 	again, ok := decodeRecord(whole.encode())
 	require.True(t, ok)
 	assert.Equal(t, whole, again)

@@ -10,7 +10,7 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // question is a query of a rule about other objects of the landscape.
@@ -38,7 +38,7 @@ type cleanResult struct {
 	// claimedValues are the object's values that must be unique.
 	claimedValues []uniqueValue
 	// answersDigest is the digest of all answers.
-	answersDigest kept.Key
+	answersDigest resultcache.Key
 }
 
 func (i *index) recordQuestion(q question) {
@@ -48,8 +48,8 @@ func (i *index) recordQuestion(q question) {
 }
 
 // digestAnswers returns the digest of the answers to questions.
-func (c *checker) digestAnswers(questions []question) kept.Key {
-	to := make([]byte, 0, len(questions)*len(kept.Key{}))
+func (c *checker) digestAnswers(questions []question) resultcache.Key {
+	to := make([]byte, 0, len(questions)*len(resultcache.Key{}))
 	for _, q := range questions {
 		answer, ok := c.answerDigests[q]
 		if !ok {
@@ -61,7 +61,7 @@ func (c *checker) digestAnswers(questions []question) kept.Key {
 	return sha256.Sum256(to)
 }
 
-func (c *checker) digestAnswer(q question) kept.Key {
+func (c *checker) digestAnswer(q question) resultcache.Key {
 	switch q.topic {
 	case topicContent:
 		return c.digestObject(c.objectsByID[q.identity])
@@ -69,11 +69,11 @@ func (c *checker) digestAnswer(q question) kept.Key {
 		if in := c.objectsByID[q.identity]; in != nil {
 			return in.Digest()
 		}
-		return kept.Key{}
+		return resultcache.Key{}
 	case topicProject:
 		return c.digestObject(c.projectsByNamespace[q.namespace])
 	case topicPresence:
-		return kept.Key{boolToByte(c.objectsByID[q.identity] != nil)}
+		return resultcache.Key{boolToByte(c.objectsByID[q.identity] != nil)}
 	case topicProfile:
 		return c.digestProfile(q.identity)
 	}
@@ -111,9 +111,9 @@ func boolToByte(b bool) byte {
 }
 
 // digestObject returns the digest of an object; zero for nil.
-func (c *checker) digestObject(in *schemas.Input) kept.Key {
+func (c *checker) digestObject(in *schemas.Input) resultcache.Key {
 	if in == nil {
-		return kept.Key{}
+		return resultcache.Key{}
 	}
 	digest, ok := c.objectDigests[in]
 	if !ok {
@@ -125,7 +125,7 @@ func (c *checker) digestObject(in *schemas.Input) kept.Key {
 
 // digestProfile returns the digest of a cloud profile, its parent and its version
 // classifications.
-func (c *checker) digestProfile(id identity) kept.Key {
+func (c *checker) digestProfile(id identity) resultcache.Key {
 	own, to := c.digestObject(c.objectsByID[id]), &bytes.Buffer{}
 	to.Write(own[:])
 	if in := c.objectsByID[id]; in != nil && id.kind == kindNamespacedProfile {
@@ -161,7 +161,7 @@ type cacheRecord struct {
 }
 
 func (r cacheRecord) encode() []byte {
-	var w kept.Writer
+	var w resultcache.Writer
 	w.Text(r.projectNamespace)
 	if r.cleanResult == nil {
 		w.Uint(0)
@@ -185,7 +185,7 @@ func (r cacheRecord) encode() []byte {
 }
 
 func decodeRecord(data []byte) (cacheRecord, bool) {
-	r := kept.NewReader(data)
+	r := resultcache.NewReader(data)
 	out := cacheRecord{projectNamespace: r.Text()}
 	if r.Uint() == 1 {
 		out.cleanResult = &cleanResult{}

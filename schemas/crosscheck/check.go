@@ -14,8 +14,8 @@ import (
 
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/kept"
 	"github.com/pergola-dev/pergola/schemas/mutation"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
@@ -48,7 +48,7 @@ type Options struct {
 	// checked itself; nil checks all objects.
 	IsReferenceOnly func(*schemas.Input) bool
 	// Cache caches the results of objects between runs; nil disables caching.
-	Cache *kept.Store
+	Cache *resultcache.Store
 }
 
 // Check returns the sorted findings about a landscape. It ignores structural faults, and tolerates
@@ -97,12 +97,12 @@ func checkOrder(inputs []schemas.Input) []int {
 }
 
 // cacheKey returns the digest of all that a record depends on, except the answers to its questions.
-func (c *checker) cacheKey(in *schemas.Input) kept.Key {
+func (c *checker) cacheKey(in *schemas.Input) resultcache.Key {
 	if c.Cache == nil {
-		return kept.Key{}
+		return resultcache.Key{}
 	}
 	own := in.Digest()
-	w := &kept.Writer{}
+	w := &resultcache.Writer{}
 	w.Text("across")
 	w.Key(own)
 	for _, e := range c.External {
@@ -115,8 +115,8 @@ func (c *checker) cacheKey(in *schemas.Input) kept.Key {
 
 // loadRecords reads the cached records of the objects in parallel and indexes the Projects. It
 // returns the keys, too.
-func (c *checker) loadRecords(inputs []schemas.Input) ([]kept.Key, []cacheRecord) {
-	keys, records := make([]kept.Key, len(inputs)), make([]cacheRecord, len(inputs))
+func (c *checker) loadRecords(inputs []schemas.Input) ([]resultcache.Key, []cacheRecord) {
+	keys, records := make([]resultcache.Key, len(inputs)), make([]cacheRecord, len(inputs))
 	var group panics.Group
 	size := max(1, (len(inputs)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
 	for start := 0; start < len(inputs); start += size {
@@ -139,7 +139,7 @@ func (c *checker) loadRecords(inputs []schemas.Input) ([]kept.Key, []cacheRecord
 
 // loadRecord returns the cached record of an object. If there is none, the record has only the
 // namespace of a Project.
-func (c *checker) loadRecord(in *schemas.Input, key kept.Key) cacheRecord {
+func (c *checker) loadRecord(in *schemas.Input, key resultcache.Key) cacheRecord {
 	if known, ok := c.cachedRecord(key); ok {
 		return known
 	}
@@ -157,7 +157,7 @@ func (c *checker) loadRecord(in *schemas.Input, key kept.Key) cacheRecord {
 	return cacheRecord{}
 }
 
-func (c *checker) cachedRecord(key kept.Key) (cacheRecord, bool) {
+func (c *checker) cachedRecord(key resultcache.Key) (cacheRecord, bool) {
 	data, ok := c.Cache.Get(key)
 	if !ok {
 		return cacheRecord{}, false

@@ -14,7 +14,7 @@ import (
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 	"github.com/pergola-dev/pergola/internal/suggest"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 func coreKind(kind string) schema.GroupKind {
@@ -59,15 +59,15 @@ type index struct {
 	// currentNotes are the questions about the current object; nil disables recording.
 	currentNotes *cleanResult
 	// objectDigests of requested objects, and answers to questions.
-	objectDigests map[*schemas.Input]kept.Key
-	answerDigests map[question]kept.Key
+	objectDigests map[*schemas.Input]resultcache.Key
+	answerDigests map[question]resultcache.Key
 }
 
 func newIndex(inputs []schemas.Input) *index {
 	i := &index{
 		objectsByID: make(map[identity]*schemas.Input, len(inputs)), objectsByKind: map[schema.GroupKind][]*schemas.Input{},
 		projectsByNamespace: map[string]*schemas.Input{}, loadedProfiles: map[identity]*profileOffers{}, valueOwners: map[uniqueValue]*schemas.Input{}, configContents: map[configKey]configMapContent{},
-		objectDigests: map[*schemas.Input]kept.Key{}, answerDigests: map[question]kept.Key{},
+		objectDigests: map[*schemas.Input]resultcache.Key{}, answerDigests: map[question]resultcache.Key{},
 	}
 	for n := range inputs {
 		in := &inputs[n]

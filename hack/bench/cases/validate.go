@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/bench/jsonschema"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
-	"github.com/pergola-dev/pergola/schemas/kept"
+	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
 // jsonSchemas writes the schemas that kubeconform reads.
@@ -25,7 +25,7 @@ func jsonSchemas(_ context.Context, a arguments) (sample, error) {
 // validation in the same process. It does so a.runs times, each time with another Shoot, and
 // returns the sample of the median time.
 func validateAgain(ctx context.Context, a arguments) (sample, error) {
-	opts := landscapes.Options{ResultCache: kept.InMemory()}
+	opts := landscapes.Options{ResultCache: resultcache.InMemory()}
 	var files []string
 	validate := func() error {
 		l, found, err := landscapes.Load(ctx, a.dir, opts)

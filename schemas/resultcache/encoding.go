@@ -1,4 +1,4 @@
-package kept
+package resultcache
 
 import "encoding/binary"
 
