@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/hack/apiserver"
-	"github.com/pergola-dev/pergola/hack/mortal"
+	"github.com/pergola-dev/pergola/hack/childprocess"
 )
 
 // TestGardensStart starts every variant of the Garden: kube-apiserver and kube-controller-manager
@@ -361,7 +361,7 @@ func tryProgram(t *testing.T, pki *testPKI, p program) (ports []int, output stri
 	for _, listener := range listeners {
 		require.NoError(t, listener.Close())
 	}
-	require.NoError(t, mortal.Start(cmd))
+	require.NoError(t, childprocess.Start(cmd))
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {

@@ -19,7 +19,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/pergola-dev/pergola/commands"
-	"github.com/pergola-dev/pergola/hack/mortal"
+	"github.com/pergola-dev/pergola/hack/childprocess"
 )
 
 // envInterruptReaction is the environment variable that turns this test binary into a program to
@@ -73,7 +73,7 @@ func TestInterrupt(t *testing.T) {
 			cmd.Stderr = &stderr
 			out, err := cmd.StdoutPipe()
 			require.NoError(t, err)
-			require.NoError(t, mortal.Start(cmd))
+			require.NoError(t, childprocess.Start(cmd))
 			t.Cleanup(func() { _ = cmd.Process.Kill() })
 			stdout := bufio.NewReader(out)
 			line, err := stdout.ReadString('\n')
@@ -201,7 +201,7 @@ func TestClosedOutputWaitsForCleanup(t *testing.T) {
 			if stream != "stdout" {
 				cmd.Stderr = writer
 			}
-			require.NoError(t, mortal.Start(cmd))
+			require.NoError(t, childprocess.Start(cmd))
 			t.Cleanup(func() { _ = cmd.Process.Kill() })
 			require.NoError(t, writer.Close())
 			_, err = bufio.NewReader(reader).ReadString('\n')

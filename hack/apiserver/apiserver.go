@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/pergola-dev/pergola/hack/mortal"
+	"github.com/pergola-dev/pergola/hack/childprocess"
 )
 
 // assetsVariable is the environment variable that names the folder of the programs.
@@ -27,7 +27,7 @@ func StartEnvironment(env *envtest.Environment) (config *rest.Config, err error)
 	if err := tieToStarter(env); err != nil {
 		return nil, err
 	}
-	mortal.RunInLastingThread(func() error {
+	childprocess.RunInLastingThread(func() error {
 		var err error
 		config, err = env.Start()
 		return err

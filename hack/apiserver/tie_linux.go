@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/pergola-dev/pergola/hack/mortal"
+	"github.com/pergola-dev/pergola/hack/childprocess"
 )
 
 // envtest starts programs by path and has no hook for more. It gets two spellings of the path of
@@ -39,7 +39,7 @@ func execProgram(starter, name string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", starterVariable, err)
 	}
-	if err := mortal.TieToParent(parent); err != nil {
+	if err := childprocess.TieToParent(parent); err != nil {
 		return err
 	}
 	if err := os.Unsetenv(starterVariable); err != nil {

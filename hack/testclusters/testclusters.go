@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pergola-dev/pergola/hack/mortal"
+	"github.com/pergola-dev/pergola/hack/childprocess"
 )
 
 // RepositoryRoot returns the closest folder with a go.mod, from the working directory upwards.
@@ -109,7 +109,7 @@ type Status struct {
 // Up starts clusters. They end soon after this process, even if it is killed, unless Keep is set.
 func (p Programs) Up(args ...string) (Status, error) {
 	if _, before := cleanupRegistered.LoadOrStore(p.State, true); !before && !p.KeepClusters {
-		if err := mortal.RunAfterExit(p.Local, "--dir", p.State, "clean"); err != nil {
+		if err := childprocess.RunAfterExit(p.Local, "--dir", p.State, "clean"); err != nil {
 			return Status{}, err
 		}
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/hack/apiserver"
-	"github.com/pergola-dev/pergola/hack/mortal"
+	"github.com/pergola-dev/pergola/hack/childprocess"
 )
 
 // suite is shared by the tests of this package; each test has its own namespaces.
@@ -137,7 +137,7 @@ func (s *apiServer) restart(t testing.TB) {
 		listener, err := net.Listen("tcp", host.Host)
 		return err == nil && listener.Close() == nil
 	}, stateTimeout, 20*time.Millisecond, "the port is free")
-	mortal.RunInLastingThread(api.Start, &err)
+	childprocess.RunInLastingThread(api.Start, &err)
 	require.NoError(t, err)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pergola-dev/pergola/change"
-	"github.com/pergola-dev/pergola/hack/mortal"
+	"github.com/pergola-dev/pergola/hack/childprocess"
 )
 
 // testInvalidLandscape: every error of an invalid landscape is reported, and nothing is applied.
@@ -77,7 +77,7 @@ metadata: {name: sent-before-the-end, namespace: garden}
 data: {a: b}
 `)
 	run := s.cli("apply", s.dir, "--verbose")
-	require.NoError(t, mortal.Start(run.cmd))
+	require.NoError(t, childprocess.Start(run.cmd))
 	t.Cleanup(func() {
 		if t.Failed() {
 			_ = run.cmd.Process.Kill()
@@ -95,7 +95,7 @@ data: {a: b}
 	// Also in the middle of the work, while nothing waits.
 	for _, after := range []time.Duration{300 * time.Millisecond, 1500 * time.Millisecond} {
 		run = s.cli("apply", s.dir)
-		require.NoError(t, mortal.Start(run.cmd))
+		require.NoError(t, childprocess.Start(run.cmd))
 		// an earlier signal would be handled by the kernel
 		eventually(t, "the run to begin", func() bool { return strings.Contains(run.stderr.String(), "Applying ") })
 		timer := time.NewTimer(after)

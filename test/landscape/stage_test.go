@@ -24,7 +24,7 @@ import (
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/hack/mortal"
+	"github.com/pergola-dev/pergola/hack/childprocess"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -319,7 +319,7 @@ func (s *testStage) cli(args ...string) *command {
 // run returns the exit code.
 func (c *command) run(t *testing.T) int {
 	t.Helper()
-	require.NoError(t, mortal.Start(c.cmd))
+	require.NoError(t, childprocess.Start(c.cmd))
 	return c.wait(t)
 }
 

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pergola-dev/pergola/hack/mortal"
+	"github.com/pergola-dev/pergola/hack/childprocess"
 )
 
 // serverFolderVariable names a folder. It makes the test executable the server that control planes
@@ -182,7 +182,7 @@ func startServer() (*testServer, error) {
 		return nil, err
 	}
 	s.stdin = stdin
-	if err := mortal.Start(s.cmd); err != nil {
+	if err := childprocess.Start(s.cmd); err != nil {
 		return nil, err
 	}
 	line, err := bufio.NewReader(stdout).ReadString('\n')

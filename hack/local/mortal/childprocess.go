@@ -1,6 +1,6 @@
 // Package mortal starts programs in tests. They end with the process of the test, even if it is
 // killed, by hand or after a timeout, and cannot clean up. On systems other than Linux only After
-// does that. It is a copy of hack/mortal, which is another module.
+// does that. It is a copy of hack/childprocess, which is another module.
 package mortal
 
 import (

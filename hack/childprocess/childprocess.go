@@ -1,6 +1,6 @@
-// Package mortal ends programs that a test has started when the process of the test ends, even if
-// it is killed or times out. On systems other than Linux only After does so.
-package mortal
+// Package childprocess ends programs that a test has started when the process of the test ends,
+// even if it is killed or times out. On systems other than Linux only After does so.
+package childprocess
 
 import (
 	"fmt"
