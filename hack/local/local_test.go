@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pergola-dev/pergola/hack/local/childprocess"
 	"github.com/pergola-dev/pergola/hack/local/cluster"
-	"github.com/pergola-dev/pergola/hack/local/mortal"
 	"github.com/pergola-dev/pergola/hack/local/restclient"
 )
 
@@ -55,7 +55,7 @@ func newProgram(t *testing.T) program {
 // command returns a command line. Its processes end soon after the test, even a killed one.
 func (p program) command(args ...string) *exec.Cmd {
 	if _, before := cleanedFolders.LoadOrStore(p.dir, true); !before {
-		require.NoError(p.t, mortal.RunAfterExit(p.binary, "clean", "--dir", p.dir))
+		require.NoError(p.t, childprocess.RunAfterExit(p.binary, "clean", "--dir", p.dir))
 	}
 	return exec.Command(p.binary, append(args, "--dir", p.dir)...)
 }

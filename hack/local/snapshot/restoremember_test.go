@@ -17,7 +17,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/pergola-dev/pergola/hack/local/mortal"
+	"github.com/pergola-dev/pergola/hack/local/childprocess"
 )
 
 // etcdExecutable returns the etcd of local clusters.
@@ -45,7 +45,7 @@ func startMember(t *testing.T, folder, name string, peers string, peer string) (
 	command := exec.Command(etcdExecutable(t), "--data-dir", folder, "--name", name, "--initial-cluster-token", clusterToken, "--initial-cluster", peers, "--unsafe-no-fsync",
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--listen-client-urls", address, "--advertise-client-urls", address, "--log-level", "error")
 	command.Stdout, command.Stderr = t.Output(), t.Output()
-	require.NoError(t, mortal.Start(command))
+	require.NoError(t, childprocess.Start(command))
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
 	require.NoError(t, err)
 	stopped := false

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/pergola-dev/pergola/hack/local/mortal"
+	"github.com/pergola-dev/pergola/hack/local/childprocess"
 	"github.com/pergola-dev/pergola/hack/local/pki"
 )
 
@@ -85,7 +85,7 @@ func (l localEtcd) start(ordinal, founders int32) (stop func()) {
 	log, err := os.Create(filepath.Join(l.data, l.member(ordinal)+".log"))
 	require.NoError(l.t, err)
 	command.Stdout, command.Stderr = log, log
-	require.NoError(l.t, mortal.Start(command))
+	require.NoError(l.t, childprocess.Start(command))
 	stopped := false
 	stop = func() {
 		if stopped {

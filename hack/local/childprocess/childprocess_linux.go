@@ -1,4 +1,4 @@
-package mortal
+package childprocess
 
 import (
 	"os/exec"

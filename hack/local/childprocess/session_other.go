@@ -1,6 +1,6 @@
 //go:build !unix
 
-package mortal
+package childprocess
 
 import "os/exec"
 

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package mortal
+package childprocess
 
 import "os/exec"
 
