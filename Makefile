@@ -49,7 +49,7 @@ check: ## vet, lint, check generated files, run tests without API servers
 	@hack/test.sh check
 
 .PHONY: test
-test: ## run check, and tests on real API servers; samples of long tests (hack/speeds/speeds.txt)
+test: ## run check, and tests on real API servers; samples of long tests (hack/testselection/speeds.txt)
 	@hack/test.sh test
 
 .PHONY: test-all

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `make test-all` runs this: all tests, also tests that `make test` skips or samples
-# (hack/speeds/speeds.txt). Arguments name the parts to run; without any, all run, one after the
+# (hack/testselection/speeds.txt). Arguments name the parts to run; without any, all run, one after the
 # other.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -17,7 +17,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/components"
-	"github.com/pergola-dev/pergola/hack/speeds"
+	"github.com/pergola-dev/pergola/hack/testselection"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -58,7 +58,7 @@ func TestUpstreamOptions(t *testing.T) {
 	gardens := optionsGardens(t)
 	used, compared := make([]map[string]bool, len(file.Differences)), 0
 	for _, g := range gardens {
-		if !speeds.HasPart(t, g.name) {
+		if !testselection.HasPart(t, g.name) {
 			continue
 		}
 		t.Run(g.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pergola-dev/pergola/hack/speeds"
+	"github.com/pergola-dev/pergola/hack/testselection"
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
@@ -29,7 +29,7 @@ func TestCUEAndGoStructureAgree(t *testing.T) {
 	s, err := embeddedSources()
 	require.NoError(t, err)
 	for _, kind := range allKinds(t, s) {
-		if !speeds.HasPart(t, kind.GVK.Kind) {
+		if !testselection.HasPart(t, kind.GVK.Kind) {
 			continue
 		}
 		t.Run(kind.GVK.Kind, func(t *testing.T) {

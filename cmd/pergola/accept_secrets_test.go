@@ -30,7 +30,7 @@ import (
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/hack/corpus"
-	"github.com/pergola-dev/pergola/hack/speeds"
+	"github.com/pergola-dev/pergola/hack/testselection"
 	"github.com/pergola-dev/pergola/schemas/report"
 )
 
@@ -309,7 +309,7 @@ func TestNoClusterMakesACommandShowASecret(t *testing.T) {
 	t.Setenv("KUBECONFIG", kubeconfig)
 	cases := secretCases(t)
 	// Each listed case covers one way in which a text of the cluster reaches the output.
-	cases = slices.DeleteFunc(cases, func(c secretCase) bool { return !speeds.HasPart(t, c.name) })
+	cases = slices.DeleteFunc(cases, func(c secretCase) bool { return !testselection.HasPart(t, c.name) })
 	installRejectingPolicy(t, api, cases)
 	there := 0
 	for _, namespace := range []string{"garden", "bar"} {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/pergola-dev/pergola/api/crds"
-	"github.com/pergola-dev/pergola/hack/speeds"
+	"github.com/pergola-dev/pergola/hack/testselection"
 )
 
 // fieldCase lists exactly the objects that another value of a field changes.
@@ -54,7 +54,7 @@ func TestFieldsOfTheGarden(t *testing.T) {
 		listed[c.Field] = true
 	}
 	var tried []fieldCase
-	for n := range speeds.Points(t) {
+	for n := range testselection.Points(t) {
 		if n > len(cases) {
 			break
 		}

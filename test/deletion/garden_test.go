@@ -20,8 +20,8 @@ import (
 
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/hack/speeds"
 	"github.com/pergola-dev/pergola/hack/testclusters"
+	"github.com/pergola-dev/pergola/hack/testselection"
 	"github.com/pergola-dev/pergola/hack/world"
 )
 
@@ -58,7 +58,7 @@ func TestGardenDeletion(t *testing.T) {
 		{"one with all options on leaves nothing either", func(s *deletionStage) { testAllOptions(s, before) }},
 	}
 	for _, step := range steps {
-		if !speeds.HasPart(t, step.name) {
+		if !testselection.HasPart(t, step.name) {
 			continue
 		}
 		if !t.Run(step.name, func(t *testing.T) { step.test(s.withTest(t)) }) {

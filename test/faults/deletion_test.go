@@ -12,7 +12,7 @@ import (
 
 	"github.com/pergola-dev/pergola/api/crds"
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
-	"github.com/pergola-dev/pergola/hack/speeds"
+	"github.com/pergola-dev/pergola/hack/testselection"
 )
 
 // maxWrites is one more than the number of writes of the first deployment.
@@ -21,7 +21,7 @@ const maxWrites = 16
 // runAtEachWrite runs a test for every write of the first deployment, or for a sample.
 func runAtEachWrite(t *testing.T, run func(w *testEnvironment, p *engineProcess, n int)) {
 	t.Helper()
-	for n := range speeds.Points(t) {
+	for n := range testselection.Points(t) {
 		if n > maxWrites {
 			return
 		}

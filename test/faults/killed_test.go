@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/hack/apiserver"
-	"github.com/pergola-dev/pergola/hack/speeds"
+	"github.com/pergola-dev/pergola/hack/testselection"
 )
 
 // The objects of the ManagedResource that the tests of killed processes deploy, change, hand over
@@ -92,7 +92,7 @@ func TestKilledBetweenAnyTwoRequests(t *testing.T) {
 			var last atomic.Int64
 			var walkers errgroup.Group
 			walkers.SetLimit(4)
-			for n := range speeds.Points(t) {
+			for n := range testselection.Points(t) {
 				if last.Load() > 0 || t.Failed() {
 					break
 				}

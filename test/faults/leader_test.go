@@ -18,7 +18,7 @@ import (
 
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
-	"github.com/pergola-dev/pergola/hack/speeds"
+	"github.com/pergola-dev/pergola/hack/testselection"
 )
 
 // maxDelay is the maximum delay of a request.
@@ -65,7 +65,7 @@ func (w *testEnvironment) startCandidate() *leaderCandidate {
 // TestLeaderChangesWhileApplying: the first process loses its lease with requests in flight. They
 // arrive long after the second one has finished, when the declaration is different.
 func TestLeaderChangesWhileApplying(t *testing.T) {
-	for n := range speeds.Points(t) {
+	for n := range testselection.Points(t) {
 		if n > maxWrites {
 			return
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/pergola-dev/pergola/hack/speeds"
+	"github.com/pergola-dev/pergola/hack/testselection"
 )
 
 // TestAPIServerRestarts creates, changes and deletes a ManagedResource during restarts.
@@ -26,7 +26,7 @@ func TestAPIServerRestarts(t *testing.T) {
 		func() { w.deleteResource("thing") },
 	}
 	for i, stage := range stages {
-		if !speeds.HasPart(t, fmt.Sprint("stage ", i+1)) {
+		if !testselection.HasPart(t, fmt.Sprint("stage ", i+1)) {
 			stage()
 			w.requireCorrectState()
 			continue

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/pergola-dev/pergola/hack/speeds"
 	"github.com/pergola-dev/pergola/hack/testclusters"
+	"github.com/pergola-dev/pergola/hack/testselection"
 )
 
 // Clusters that every test uses.
@@ -138,7 +138,7 @@ func TestLandscapeOnClusters(t *testing.T) {
 		{"an interrupted run", testInterrupt},
 		{"a Shoot that is gone from Git", testRemovedShoot},
 	} {
-		if !speeds.HasPart(t, step.name) {
+		if !testselection.HasPart(t, step.name) {
 			continue
 		}
 		if !t.Run(step.name, func(t *testing.T) { step.test(t, s.withTest(t)) }) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/pergola-dev/pergola/hack/speeds"
+	"github.com/pergola-dev/pergola/hack/testselection"
 )
 
 // Running clusters, and Shoots of the landscape.
@@ -27,7 +27,7 @@ const (
 var shoots = map[string]string{shootAESGCM: "aesgcm.yaml", shootSecretbox: "secretbox.yaml", shootWithAdmission: "guarded.yaml", shootHighlyAvailable: "shoot.yaml"}
 
 // hasShoot reports whether the landscape has a Shoot; in make test it has one.
-func hasShoot(name string) bool { return speeds.SuiteHasPart("test/variants", name) }
+func hasShoot(name string) bool { return testselection.SuiteHasPart("test/variants", name) }
 
 // controlPlaneNamespace returns the namespace of a Shoot's control plane.
 func controlPlaneNamespace(shoot string) string { return "shoot--local--" + shoot }

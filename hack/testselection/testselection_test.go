@@ -1,4 +1,4 @@
-package speeds
+package testselection
 
 import (
 	"io/fs"

@@ -1,7 +1,7 @@
-// Package speeds reads speeds.txt, the list of tests that `make check` and `make test` skip and
-// `make test-all` runs. Scripts skip whole tests by name. A test with many points or parts asks
+// Package testselection reads speeds.txt, the list of tests that `make check` and `make test` skip
+// and `make test-all` runs. Scripts skip whole tests by name. A test with many points or parts asks
 // this package which of them to try.
-package speeds
+package testselection
 
 import (
 	_ "embed"
@@ -53,7 +53,7 @@ func listedParts(t testing.TB) []string {
 			return l.parts
 		}
 	}
-	t.Fatalf("hack/speeds/speeds.txt does not name the parts of %s that make test runs", name)
+	t.Fatalf("hack/testselection/speeds.txt does not name the parts of %s that make test runs", name)
 	return nil
 }
 
@@ -71,7 +71,7 @@ func Points(t testing.TB) iter.Seq[int] {
 	for _, part := range listedParts(t) {
 		n, err := strconv.Atoi(part)
 		if err != nil {
-			t.Fatal(fmt.Errorf("hack/speeds/speeds.txt: a point of %s: %w", t.Name(), err))
+			t.Fatal(fmt.Errorf("hack/testselection/speeds.txt: a point of %s: %w", t.Name(), err))
 		}
 		points = append(points, n)
 	}
@@ -93,7 +93,7 @@ func HasPart(t testing.TB, part string) bool {
 			requestedParts.Delete(t.Name())
 			for _, p := range unrequestedParts(parts, seen.(*sync.Map)) {
 				if !t.Failed() && !t.Skipped() {
-					t.Errorf("hack/speeds/speeds.txt lists %q, which %s does not have", p, t.Name())
+					t.Errorf("hack/testselection/speeds.txt lists %q, which %s does not have", p, t.Name())
 				}
 			}
 		})
