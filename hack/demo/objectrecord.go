@@ -14,7 +14,7 @@ import (
 
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/hack/world"
+	"github.com/pergola-dev/pergola/hack/clusterobjects"
 )
 
 // recordObjects writes digests of all objects of a cluster into a file.
@@ -23,7 +23,7 @@ func recordObjects(ctx context.Context, contextName, file string) error {
 	if err != nil {
 		return err
 	}
-	now, err := world.Read(ctx, config)
+	now, err := clusterobjects.Read(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -46,13 +46,13 @@ func waitForRecordedObjects(ctx context.Context, contextName, file string) error
 	if err != nil {
 		return err
 	}
-	before := world.Digests{}
+	before := clusterobjects.Digests{}
 	if err := json.Unmarshal(data, &before); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	var other []string
 	err = poll(ctx, "the cluster to return to its previous state", func() (bool, error) {
-		now, err := world.Read(ctx, config)
+		now, err := clusterobjects.Read(ctx, config)
 		if err != nil {
 			return false, err
 		}

@@ -20,9 +20,9 @@ import (
 
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
+	"github.com/pergola-dev/pergola/hack/clusterobjects"
 	"github.com/pergola-dev/pergola/hack/testclusters"
 	"github.com/pergola-dev/pergola/hack/testselection"
-	"github.com/pergola-dev/pergola/hack/world"
 )
 
 var (
@@ -142,7 +142,7 @@ func testRetainedBucket(s *deletionStage) {
 	s.annotate(r, bucket, "local.pergola.dev/fail", "")
 }
 
-func testDeletion(s *deletionStage, before world.Objects) {
+func testDeletion(s *deletionStage, before clusterobjects.Objects) {
 	report, err := s.apply(0)
 	require.NoError(s, err)
 	require.Len(s, report.Owners, 1)
@@ -152,7 +152,7 @@ func testDeletion(s *deletionStage, before world.Objects) {
 
 // testLostVirtualGarden: Git declares a Garden again. A person deletes it and its API server, then
 // removes it from Git.
-func testLostVirtualGarden(s *deletionStage, before world.Objects) {
+func testLostVirtualGarden(s *deletionStage, before clusterobjects.Objects) {
 	s.addGarden()
 	_, err := s.apply(0)
 	require.NoError(s, err)
@@ -173,7 +173,7 @@ func testLostVirtualGarden(s *deletionStage, before world.Objects) {
 
 // testAllOptions uses the Garden of the benchmarks, which has every component with definitions. Its
 // Extension is omitted: its chart does not exist, and testExtensions has one.
-func testAllOptions(s *deletionStage, before world.Objects) {
+func testAllOptions(s *deletionStage, before clusterobjects.Objects) {
 	bench := filepath.Join(env.Root, "hack", "bench", "garden")
 	require.NoError(s, os.Mkdir(s.path("all"), 0o755))
 	for _, name := range []string{"garden.yaml", "objects.yaml"} {
@@ -198,9 +198,9 @@ func testAllOptions(s *deletionStage, before world.Objects) {
 	s.requireAsBefore(before)
 }
 
-func (s *deletionStage) requireAsBefore(before world.Objects) {
+func (s *deletionStage) requireAsBefore(before clusterobjects.Objects) {
 	s.Helper()
-	var after world.Objects
+	var after clusterobjects.Objects
 	// Pods and other derived objects take a moment to be deleted.
 	if !assert.Eventually(s, func() bool { after = s.snapshot(); return len(after.MissingFrom(before)) == 0 }, time.Minute, time.Second) {
 		require.Empty(s, after.MissingFrom(before))

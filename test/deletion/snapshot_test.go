@@ -4,13 +4,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/hack/world"
+	"github.com/pergola-dev/pergola/hack/clusterobjects"
 )
 
 // snapshot returns every object of the runtime cluster.
-func (s *deletionStage) snapshot() world.Objects {
+func (s *deletionStage) snapshot() clusterobjects.Objects {
 	s.Helper()
-	w, err := world.Read(s.context(), env.configs[landscape.Runtime])
+	w, err := clusterobjects.Read(s.context(), env.configs[landscape.Runtime])
 	require.NoError(s, err)
 	return w
 }

@@ -1,6 +1,6 @@
-// Package world compares all objects of a cluster before a Garden with all objects after it: it
-// finds objects left behind, deleted or changed. For tests and demonstrations only.
-package world
+// Package clusterobjects compares all objects of a cluster before a Garden with all objects after
+// it: it finds objects left behind, deleted or changed. For tests and demonstrations only.
+package clusterobjects
 
 import (
 	"context"
