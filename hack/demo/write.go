@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/pergola-dev/pergola/hack/writer"
+	"github.com/pergola-dev/pergola/hack/writeprobe"
 )
 
 // writeUntilInterrupted writes ten times a second until it is interrupted. It reads the kubeconfig
@@ -26,7 +26,7 @@ func writeUntilInterrupted(ctx context.Context, file, namespace string) error {
 	if err != nil {
 		return err
 	}
-	w := writer.Start(context.WithoutCancel(ctx), client, namespace)
+	w := writeprobe.Start(context.WithoutCancel(ctx), client, namespace)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for ctx.Err() == nil {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/pergola-dev/pergola/hack/writer"
+	"github.com/pergola-dev/pergola/hack/writeprobe"
 )
 
 // TestRotationOfAllCredentials rotates all credentials of the Garden under load. Data in etcd is
@@ -43,7 +43,7 @@ func TestRotationOfAllCredentials(t *testing.T) {
 		return encryptionKeyName(p.etcd(t, "main").get("/registry/secrets/" + namespace + "/old").value)
 	}
 	oldKey := stored(before)
-	w := writer.Start(t.Context(), before.apiClient, namespace)
+	w := writeprobe.Start(t.Context(), before.apiClient, namespace)
 	t.Cleanup(func() { w.Stop() })
 	newcomers := before.queryContinuously(t)
 

@@ -1,6 +1,6 @@
-// Package writer is a client that writes to an API server ten times a second, for tests and the
+// Package writeprobe is a client that writes to an API server ten times a second, for tests and the
 // demonstration of rotations. It reconnects as any client does, and counts other failures.
-package writer
+package writeprobe
 
 import (
 	"context"
