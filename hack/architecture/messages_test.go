@@ -1,4 +1,4 @@
-package house
+package architecture
 
 import (
 	"go/ast"
@@ -103,7 +103,7 @@ func TestNoMessageIsParsed(t *testing.T) {
 					allowed[key] = true
 					return true
 				}
-				assert.Fail(t, "a text for people is parsed", "%s: give the program a code or a field, or say in hack/house/texts.txt why %q has to", set.Position(call.Pos()), key)
+				assert.Fail(t, "a text for people is parsed", "%s: give the program a code or a field, or say in hack/architecture/texts.txt why %q has to", set.Position(call.Pos()), key)
 				return true
 			})
 		}
