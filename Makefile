@@ -49,7 +49,7 @@ check: ## vet, lint, check generated files, run tests without API servers
 	@hack/test.sh check
 
 .PHONY: test
-test: ## run check, and tests on real API servers; samples of long tests (hack/testselection/speeds.txt)
+test: ## run check, and tests on real API servers; samples of long tests (hack/testselection/tests.txt)
 	@hack/test.sh test
 
 .PHONY: test-all
@@ -88,7 +88,7 @@ screens: build $(LOCAL) ## draw docs/pictures from real runs on local clusters o
 	@hack/screens.sh
 
 .PHONY: lint
-lint: ## go vet and staticcheck
+lint: ## go vet, staticcheck and the linter of texts
 	@hack/lint.sh
 
 .PHONY: local-up

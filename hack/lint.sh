@@ -17,6 +17,7 @@ for module in . hack/local; do
   go -C "$module" vet ./...
   (cd "$module" && "$bin/staticcheck" ./...)
 done
+go run ./hack/lint/prose
 
 # docs/explanation/dependencies.md must say why each direct dependency exists.
 go mod edit -json |
