@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `make test-all` runs this: all tests, also tests that `make test` skips or samples
-# (hack/testselection/speeds.txt). Arguments name the parts to run; without any, all run, one after the
-# other.
+# (hack/testselection/tests.txt). Arguments name the parts to run; without any, all run, one after
+# the other.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

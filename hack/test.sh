@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # `make check` and `make test` run this, with their name. Both vet, lint, check generated files and
 # run tests: check without API servers, test also on real ones. test builds etcd and the Kubernetes
-# control plane from Go modules once, or takes them from KUBEBUILDER_ASSETS. hack/testselection/speeds.txt
-# lists the tests that they skip or sample: hack/test-all.sh runs all.
+# control plane from Go modules once, or takes them from KUBEBUILDER_ASSETS.
+# hack/testselection/tests.txt lists the tests that they skip or sample: hack/test-all.sh runs all.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 speed="${1:-test}"
@@ -16,7 +16,7 @@ step() { printf '\n== %s\n' "$*"; }
 # tests runs the tests of this speed. They link faster without symbols for debuggers; the lint vets.
 tests() {
   local left
-  left="$(awk -v speed="$speed" '{ sub(/#.*/, "") } !/:/ && ($1 == "test" || $1 == speed) { printf "%s^%s$", sep, $2; sep = "|" }' hack/testselection/speeds.txt)"
+  left="$(awk -v speed="$speed" '{ sub(/#.*/, "") } !/:/ && ($1 == "test" || $1 == speed) { printf "%s^%s$", sep, $2; sep = "|" }' hack/testselection/tests.txt)"
   ${run:-} go test -short -vet=off -ldflags=-w -skip "$left" "$@" | { grep --line-buffered -v "no test files" || true; }
 }
 

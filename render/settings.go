@@ -35,7 +35,7 @@ func (s settings) hasKind(kind string) bool {
 // full versions do not depend on it.
 func At(now time.Time) Setting { return func(s *settings) { s.now = now } }
 
-// RulesPassed means that the rules about a whole landscape (package across) have passed.
+// RulesPassed means that the rules about a whole landscape (package crosscheck) have passed.
 // CheckLandscape then reads Shoots only if an overlay or a component of the landscape is for
 // Shoots.
 func RulesPassed() Setting { return func(s *settings) { s.rulesPassed = true } }

@@ -1,4 +1,4 @@
-// Package testselection reads speeds.txt, the list of tests that `make check` and `make test` skip
+// Package testselection reads tests.txt, the list of tests that `make check` and `make test` skip
 // and `make test-all` runs. Scripts skip whole tests by name. A test with many points or parts asks
 // this package which of them to try.
 package testselection
@@ -14,10 +14,10 @@ import (
 	"testing"
 )
 
-//go:embed speeds.txt
+//go:embed tests.txt
 var listText string
 
-// listedTest is a line of speeds.txt: a test that `make check` or `make test` skips or samples.
+// listedTest is a line of tests.txt: a test that `make check` or `make test` skips or samples.
 type listedTest struct {
 	speed, test string
 	// parts are the parts that `make test` runs nevertheless.
@@ -53,7 +53,7 @@ func listedParts(t testing.TB) []string {
 			return l.parts
 		}
 	}
-	t.Fatalf("hack/testselection/speeds.txt does not name the parts of %s that make test runs", name)
+	t.Fatalf("hack/testselection/tests.txt does not name the parts of %s that make test runs", name)
 	return nil
 }
 
@@ -71,7 +71,7 @@ func Points(t testing.TB) iter.Seq[int] {
 	for _, part := range listedParts(t) {
 		n, err := strconv.Atoi(part)
 		if err != nil {
-			t.Fatal(fmt.Errorf("hack/testselection/speeds.txt: a point of %s: %w", t.Name(), err))
+			t.Fatal(fmt.Errorf("hack/testselection/tests.txt: a point of %s: %w", t.Name(), err))
 		}
 		points = append(points, n)
 	}
@@ -93,7 +93,7 @@ func HasPart(t testing.TB, part string) bool {
 			requestedParts.Delete(t.Name())
 			for _, p := range unrequestedParts(parts, seen.(*sync.Map)) {
 				if !t.Failed() && !t.Skipped() {
-					t.Errorf("hack/testselection/speeds.txt lists %q, which %s does not have", p, t.Name())
+					t.Errorf("hack/testselection/tests.txt lists %q, which %s does not have", p, t.Name())
 				}
 			}
 		})

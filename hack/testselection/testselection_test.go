@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestListedTestsExist checks that speeds.txt lists each test once, and that exactly one test has
+// TestListedTestsExist checks that tests.txt lists each test once, and that exactly one test has
 // each listed name.
 func TestListedTestsExist(t *testing.T) {
 	root := "../.."

@@ -7,6 +7,6 @@
 // Seeds, Projects …) for mutations and for rules across the landscape. Secrets and ConfigMaps are
 // never read.
 //
-// Rules are in packages schemas and across, mutations in package mutation, defaults in api
+// Rules are in packages schemas and crosscheck, mutations in package mutation, defaults in api
 // (SetDefaults_*), and flags in cmd/pergola.
 package admission

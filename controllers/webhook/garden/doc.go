@@ -7,7 +7,7 @@
 // Each webhook has its own file. Lists come from the Reader's cache, if any; single objects are
 // read from the API server.
 //
-// Package authorizer knows the owners of objects, and package across the rules about
+// Package authorizer knows the owners of objects, and package crosscheck the rules about
 // configurations. Package admission has the server, its metrics and timeouts. Component
 // garden/gardener-admission-controller has the webhook configurations.
 package garden
