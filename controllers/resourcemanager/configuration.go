@@ -2,17 +2,16 @@ package resourcemanager
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	sigsyaml "sigs.k8s.io/yaml"
 
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/networkpolicy"
 	resourcewebhooks "github.com/pergola-dev/pergola/controllers/resourcemanager/webhooks"
+	"github.com/pergola-dev/pergola/internal/settingsfile"
 )
 
 // Configuration is upstream's component configuration of gardener-resource-manager
@@ -158,37 +157,14 @@ type Webhooks struct {
 	} `json:"nodeAgentAuthorizer"`
 }
 
-const (
-	configurationVersion = "resourcemanager.config.gardener.cloud/v1alpha1"
-	configurationKind    = "ResourceManagerConfiguration"
-)
+var configurationKind = metav1.TypeMeta{APIVersion: "resourcemanager.config.gardener.cloud/v1alpha1", Kind: "ResourceManagerConfiguration"}
 
 // ReadConfiguration reads a file. It reports unknown fields and invalid values with their
 // positions.
 func ReadConfiguration(path string) (*Configuration, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", err)
-	}
-	document, err := parseDocument(path, raw)
-	if err != nil {
-		return nil, err
-	}
-	if wrong := checkForm(document); len(wrong) > 0 {
-		return nil, joinFormErrors(path, wrong)
-	}
 	c := &Configuration{}
-	if err := sigsyaml.UnmarshalStrict(raw, c); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	c.Default()
-	var wrong []formError
-	for _, p := range c.Validate() {
-		line, column := positionOf(document, p.Field)
-		wrong = append(wrong, formError{p.Field, line, column, p.ErrorBody()})
-	}
-	if len(wrong) > 0 {
-		return nil, joinFormErrors(path, wrong)
+	if err := settingsfile.Read(path, configurationKind, c); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

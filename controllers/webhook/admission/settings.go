@@ -1,14 +1,11 @@
 package admission
 
 import (
-	"errors"
-	"fmt"
-	"os"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	sigsyaml "sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
+	"github.com/pergola-dev/pergola/internal/settingsfile"
 )
 
 // Settings is upstream's component configuration of gardener-admission-controller
@@ -49,26 +46,24 @@ type SettingsServer struct {
 	Port        int    `json:"port"`
 }
 
-const (
-	settingsVersion = "admissioncontroller.config.gardener.cloud/v1alpha1"
-	settingsKind    = "AdmissionControllerConfiguration"
-)
+var settingsKind = metav1.TypeMeta{APIVersion: "admissioncontroller.config.gardener.cloud/v1alpha1", Kind: "AdmissionControllerConfiguration"}
 
-// ReadSettings reads a file. Unknown fields are errors.
+// ReadSettings reads a file. It reports unknown fields and invalid values with their positions.
 func ReadSettings(path string) (*Settings, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", err)
-	}
 	s := &Settings{}
-	if err := sigsyaml.UnmarshalStrict(raw, s); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if s.APIVersion != settingsVersion || s.Kind != settingsKind {
-		return nil, fmt.Errorf("%s: is %s of %s, and must be %s of %s", path, s.Kind, s.APIVersion, settingsKind, settingsVersion)
-	}
-	if s.Server.Webhooks.TLS.ServerCertDir == "" {
-		return nil, errors.New(path + ": server.webhooks.tls.serverCertDir: is missing: API servers connect over TLS")
+	if err := settingsfile.Read(path, settingsKind, s); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// Default implements settingsfile.Settings: the program has defaults for flags, not for fields.
+func (s *Settings) Default() {}
+
+// Validate implements settingsfile.Settings.
+func (s *Settings) Validate() field.ErrorList {
+	if s.Server.Webhooks.TLS.ServerCertDir == "" {
+		return field.ErrorList{field.Required(field.NewPath("server", "webhooks", "tls", "serverCertDir"), "API servers connect over TLS")}
+	}
+	return nil
 }

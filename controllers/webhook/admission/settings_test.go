@@ -22,10 +22,10 @@ server:
 `
 	for name, c := range map[string]struct{ text, wrong string }{
 		"upstream's":        {good, ""},
-		"a field too many":  {good + "more: true\n", `unknown field "more"`},
-		"another kind":      {"apiVersion: v1\nkind: ConfigMap\n", "is ConfigMap of v1, and must be AdmissionControllerConfiguration"},
-		"no certificates":   {"apiVersion: " + settingsVersion + "\nkind: " + settingsKind + "\n", "serverCertDir: is missing"},
-		"not to be decoded": {"a: [", "config.yaml: "},
+		"a field too many":  {good + "more: true\n", "config.yaml:10:1: more: unknown field; fields here are"},
+		"another kind":      {"apiVersion: v1\nkind: ConfigMap\n", "config.yaml:2:7: kind: is \"ConfigMap\", and must be AdmissionControllerConfiguration"},
+		"no certificates":   {"apiVersion: " + settingsKind.APIVersion + "\nkind: " + settingsKind.Kind + "\n", "serverCertDir: Required value: API servers connect over TLS"},
+		"not to be decoded": {"a: [", "config.yaml:1:1: this is not YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config.yaml")

@@ -1,4 +1,4 @@
-package resourcemanager
+package settingsfile
 
 import (
 	"encoding/json"
@@ -67,9 +67,9 @@ func syntaxError(path string, raw []byte, err error) error {
 }
 
 // checkKind checks apiVersion and kind. All other checks depend on them.
-func checkKind(document *yaml.Node) []formError {
+func checkKind(document *yaml.Node, want metav1.TypeMeta) []formError {
 	f := &formChecker{}
-	const both = "apiVersion: " + configurationVersion + " and kind: " + configurationKind
+	both := "apiVersion: " + want.APIVersion + " and kind: " + want.Kind
 	document = resolveAlias(document)
 	switch {
 	case document == nil || isNull(document):
@@ -78,7 +78,7 @@ func checkKind(document *yaml.Node) []formError {
 		f.addError(document, "", "is %s; a configuration has fields, and begins with %s", formatValue(document), both)
 		return f.errors
 	}
-	for _, field := range []struct{ name, want string }{{"apiVersion", configurationVersion}, {"kind", configurationKind}} {
+	for _, field := range []struct{ name, want string }{{"apiVersion", want.APIVersion}, {"kind", want.Kind}} {
 		_, value := mappingField(document, field.name)
 		switch {
 		case value == nil:
@@ -355,12 +355,12 @@ func formatValue(node *yaml.Node) string {
 }
 
 // checkForm checks a document, which may be nil.
-func checkForm(document *yaml.Node) []formError {
-	if wrong := checkKind(document); len(wrong) > 0 {
+func checkForm(document *yaml.Node, want metav1.TypeMeta, t reflect.Type) []formError {
+	if wrong := checkKind(document, want); len(wrong) > 0 {
 		return wrong
 	}
 	f := &formChecker{activeNodes: map[*yaml.Node]bool{}}
-	f.checkValue(document, reflect.TypeFor[Configuration](), "")
+	f.checkValue(document, t, "")
 	return f.errors
 }
 
