@@ -64,7 +64,9 @@ func (c *Controller) reconcile(ctx context.Context, name string) (time.Duration,
 		}
 		key := types.NamespacedName{Namespace: name, Name: policy}
 		if pause := c.repairLimiter.reserve(key, spec); pause > 0 {
-			again = max(again, pause)
+			if again == 0 || pause < again {
+				again = pause
+			}
 			continue
 		}
 		problems = append(problems, c.applyPolicy(ctx, key, spec))
