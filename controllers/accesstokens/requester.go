@@ -3,6 +3,7 @@ package accesstokens
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -80,8 +81,8 @@ func (w *controlPlaneWorker) hasSameAccess(s ControlPlane) bool {
 }
 
 func isSameAccess(a, b *rest.Config) bool {
-	return a.Host == b.Host && a.Transport == b.Transport && a.Impersonate.UserName == b.Impersonate.UserName &&
-		string(a.CertData) == string(b.CertData) && string(a.CAData) == string(b.CAData) && a.BearerToken == b.BearerToken
+	return a.Host == b.Host && a.Transport == b.Transport && a.BearerToken == b.BearerToken && a.BearerTokenFile == b.BearerTokenFile &&
+		reflect.DeepEqual(a.Impersonate, b.Impersonate) && reflect.DeepEqual(a.TLSClientConfig, b.TLSClientConfig)
 }
 
 func (w *controlPlaneWorker) stop() {
