@@ -2,9 +2,10 @@ package garbagecollector
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pergola-dev/pergola/internal/metrics"
 )
 
 // collectorMetrics are the metrics for Prometheus. The age of the last scan is time() minus its
@@ -30,20 +31,5 @@ func newMetrics(to prometheus.Registerer) (*collectorMetrics, error) {
 		unreferenced: prometheus.NewGauge(prometheus.GaugeOpts{Name: metricsPrefix + "unreferenced_objects",
 			Help: "Secrets and ConfigMaps that nothing referred to at the last scan."}),
 	}
-	return m, errors.Join(register(to, &m.deleted), register(to, &m.failures), register(to, &m.lastSuccess), register(to, &m.objects), register(to, &m.unreferenced))
-}
-
-// register reuses the collector of another manager in the same process.
-func register[T prometheus.Collector](to prometheus.Registerer, collector *T) error {
-	err := to.Register(*collector)
-	if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {
-		if there, ok := already.ExistingCollector.(T); ok {
-			*collector = there
-			return nil
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("registering metrics of the garbage collector: %w", err)
-	}
-	return nil
+	return m, errors.Join(metrics.Register(to, &m.deleted), metrics.Register(to, &m.failures), metrics.Register(to, &m.lastSuccess), metrics.Register(to, &m.objects), metrics.Register(to, &m.unreferenced))
 }

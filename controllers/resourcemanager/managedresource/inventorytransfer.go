@@ -36,7 +36,7 @@ func (r *Reconciler) ContinueDeletion(ctx context.Context, namespace, name strin
 // ReleaseObjects removes the finalizer of a ManagedResource that is being deleted, keeps its
 // objects and returns their inventory.
 func (r *Reconciler) ReleaseObjects(ctx context.Context, namespace, name string) ([]apply.Entry, error) {
-	mr, err := r.get(ctx, namespace, name)
+	mr, err := r.Read(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -105,7 +105,7 @@ func (r *Reconciler) TransferableEntries(ctx context.Context, mr *resourcesv1alp
 // InheritInventory adds the inventories of other sets, whose objects it takes over, to a
 // ManagedResource. Its own entries win.
 func (r *Reconciler) InheritInventory(ctx context.Context, namespace, name string, entries []apply.Entry) error {
-	mr, err := r.get(ctx, namespace, name)
+	mr, err := r.Read(ctx, namespace, name)
 	if err != nil {
 		return err
 	}

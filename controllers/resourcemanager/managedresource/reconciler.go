@@ -120,7 +120,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Ou
 	ctx, span := otel.Tracer("github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource").Start(ctx, "reconcile ManagedResource",
 		trace.WithAttributes(attribute.String("k8s.namespace.name", namespace), attribute.String("k8s.object.name", name)))
 	defer span.End()
-	mr, err := r.get(ctx, namespace, name)
+	mr, err := r.Read(ctx, namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +299,11 @@ func appliedMessage(result *apply.Result) string {
 
 // Read returns the current ManagedResource.
 func (r *Reconciler) Read(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
-	return r.get(ctx, namespace, name)
+	obj, err := getCachedOrLive(ctx, r.Source, managedResourceRef(namespace, name))
+	if err != nil {
+		return nil, r.Source.Explain(managedResourceRef(namespace, name), "read", err)
+	}
+	return Decode(r.Source, obj)
 }
 
 // IsResponsible reports whether a ManagedResource is of the class of this reconciler.
@@ -309,15 +313,6 @@ func (r *Reconciler) IsResponsible(mr *resourcesv1alpha1.ManagedResource) bool {
 		class = ""
 	}
 	return class == r.Class || r.Class == resourcesv1alpha1.ClassAll
-}
-
-// get reads a ManagedResource from the cache, or live if it does not have our label.
-func (r *Reconciler) get(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
-	obj, err := getCachedOrLive(ctx, r.Source, managedResourceRef(namespace, name))
-	if err != nil {
-		return nil, r.Source.Explain(managedResourceRef(namespace, name), "read", err)
-	}
-	return Decode(r.Source, obj)
 }
 
 // Decode converts a live ManagedResource.

@@ -182,7 +182,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, mr *resourcesv1alpha1.Mana
 		c.LastTransitionTime, c.LastUpdateTime = c.LastTransitionTime.Rfc3339Copy(), c.LastUpdateTime.Rfc3339Copy()
 	}
 	at := managedResourceRef(mr.Namespace, mr.Name)
-	live, err := r.get(ctx, mr.Namespace, mr.Name)
+	live, err := r.Read(ctx, mr.Namespace, mr.Name)
 	for attempt := 1; ; attempt++ {
 		var have resourcesv1alpha1.ManagedResourceStatus
 		if err == nil && live.UID == mr.UID {

@@ -2,12 +2,13 @@ package tokenrequestor
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pergola-dev/pergola/internal/metrics"
 )
 
 // Results of reconciling a Secret that needs a token.
@@ -40,7 +41,7 @@ func newMetrics(to prometheus.Registerer, class string) (*requestorMetrics, erro
 			expires: map[string]map[types.NamespacedName]time.Time{},
 		},
 	}
-	return m, errors.Join(register(to, &m.renewals), register(to, &m.expirations))
+	return m, errors.Join(metrics.Register(to, &m.renewals), metrics.Register(to, &m.expirations))
 }
 
 func (m *requestorMetrics) countRenewal(result string) {
@@ -95,19 +96,4 @@ func (t *expirationMetrics) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(t.earliest, prometheus.GaugeValue, float64(first.Unix()), class)
 		out <- prometheus.MustNewConstMetric(t.count, prometheus.GaugeValue, float64(len(expires)), class)
 	}
-}
-
-// register reuses the collector of another manager or class in the same process.
-func register[T prometheus.Collector](to prometheus.Registerer, collector *T) error {
-	err := to.Register(*collector)
-	if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {
-		if there, ok := already.ExistingCollector.(T); ok {
-			*collector = there
-			return nil
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("registering metrics of the token requestor: %w", err)
-	}
-	return nil
 }

@@ -1,0 +1,26 @@
+// Package metrics registers Prometheus metrics. The metrics themselves are in the packages that
+// count.
+package metrics
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Register registers a collector, or replaces it by the equal one that another instance in this
+// process has registered.
+func Register[T prometheus.Collector](to prometheus.Registerer, collector *T) error {
+	err := to.Register(*collector)
+	if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {
+		if there, ok := already.ExistingCollector.(T); ok {
+			*collector = there
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	return nil
+}
