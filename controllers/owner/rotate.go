@@ -26,6 +26,7 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
+	"github.com/pergola-dev/pergola/apply/reencrypt"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 	"github.com/pergola-dev/pergola/controllers/rotation"
 	"github.com/pergola-dev/pergola/render"
@@ -44,7 +45,7 @@ func (r *run) advanceRotations(ctx context.Context, result render.Result) (again
 		return false, nil
 	}
 	key := c.Phase(rotation.ETCDEncryptionKey)
-	declared := declaredAtRest(o.Input.Objects[Garden])
+	declared := rotation.DeclaredEncryption(o.Input.Objects[Garden])
 	changed := !rotation.EqualEncryption(c.EncryptionAtRest, declared)
 	if c.IsUnderWay() || changed {
 		if err := r.waitForOldPods(ctx); err != nil {
@@ -179,7 +180,7 @@ func (r *run) rewriteEncrypted(ctx context.Context, resources []string) error {
 		return o.Target.Explain(apply.Ref{}, "discover", err)
 	}
 	r.reportProgress("re-encrypt", "objects are rewritten with the declared encryption")
-	w := rotation.Rewriter{Client: client, Mapper: restmapper.NewDiscoveryRESTMapper(groups), OnProgress: func(n int) {
+	w := reencrypt.Rewriter{Client: client, Mapper: restmapper.NewDiscoveryRESTMapper(groups), OnProgress: func(n int) {
 		r.reportProgress("re-encrypt", fmt.Sprintf("%d objects are rewritten", n))
 	}}
 	if _, err := w.Rewrite(ctx, resources); err != nil {
@@ -195,7 +196,7 @@ func (r *run) beginRound() {
 		return
 	}
 	c := o.currentState().rotation
-	r.round = r.round.Next(c.State, c.Progress, !rotation.EqualEncryption(c.EncryptionAtRest, declaredAtRest(o.Input.Objects[Garden])))
+	r.round = r.round.Next(c.State, c.Progress, !rotation.EqualEncryption(c.EncryptionAtRest, rotation.DeclaredEncryption(o.Input.Objects[Garden])))
 }
 
 // reportProgress reports progress between the steps of the flow.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
@@ -79,10 +80,7 @@ func (r *Reconciler) recordRotation(ctx context.Context, o *ownerSession, state 
 		if err != nil {
 			return err
 		}
-		*each.reached = len(marked) > 0
-		for _, is := range marked {
-			*each.reached = *each.reached && is
-		}
+		*each.reached = areAllMarked(marked)
 	}
 	o.updateState(func(s *State) { s.rotation = c })
 	return nil
@@ -103,6 +101,11 @@ func (o *ownerSession) apiServerMarks(ctx context.Context, annotation string) (m
 		out[name] = live.GetAnnotations()[annotation] == "true"
 	}
 	return out, nil
+}
+
+// areAllMarked reports whether there are API servers, and all have the annotation.
+func areAllMarked(marked map[string]bool) bool {
+	return len(marked) > 0 && !slices.Contains(slices.Collect(maps.Values(marked)), false)
 }
 
 // markAPIServers sets or removes an annotation of progress on all API servers.
@@ -176,37 +179,8 @@ func (r *Reconciler) startOperations(ctx context.Context, o *ownerSession, live 
 	if refused != nil {
 		refused = fmt.Errorf("the operation %q of %s was taken away: %w", asked, o, refused)
 	}
-	after = after.BeginForProvider(declaredProvider(o.Input.Objects[Garden]), now)
+	after = after.BeginForProvider(rotation.DeclaredProvider(o.Input.Objects[Garden]), now)
 	return rotation.Patch(before, after), asked, refused, r.recordRotation(ctx, o, after)
-}
-
-// defaultProvider encrypts if none is declared (upstream's default).
-const defaultProvider = "aescbc"
-
-func declaredEncryption(garden map[string]any) (kubernetes, gardener map[string]any) {
-	kubernetes, _, _ = unstructured.NestedMap(garden, "spec", "virtualCluster", "kubernetes", "kubeAPIServer", "encryptionConfig")
-	gardener, _, _ = unstructured.NestedMap(garden, "spec", "virtualCluster", "gardener", "gardenerAPIServer", "encryptionConfig")
-	return kubernetes, gardener
-}
-
-func declaredProvider(garden map[string]any) string {
-	config, _ := declaredEncryption(garden)
-	provider, _, _ := unstructured.NestedString(config, "provider", "type")
-	if provider == "" {
-		return defaultProvider
-	}
-	return provider
-}
-
-// declaredAtRest returns the declared encryption in the form of the status.
-func declaredAtRest(garden map[string]any) gardencorev1beta1.EncryptionAtRest {
-	out := gardencorev1beta1.EncryptionAtRest{Provider: gardencorev1beta1.EncryptionProviderStatus{Type: gardencorev1beta1.EncryptionProviderType(declaredProvider(garden))}}
-	kubernetes, gardener := declaredEncryption(garden)
-	for _, config := range []map[string]any{kubernetes, gardener} {
-		resources, _, _ := unstructured.NestedStringSlice(config, "resources")
-		out.Resources = append(out.Resources, resources...)
-	}
-	return out
 }
 
 // removeOperation removes the annotation of operations that the status already has. A newer

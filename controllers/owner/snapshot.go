@@ -19,11 +19,7 @@ func (r *run) snapshotEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := len(marked) > 0
-	for _, is := range marked {
-		done = done && is
-	}
-	if done {
+	if areAllMarked(marked) {
 		return nil
 	}
 	etcd := apply.Ref{APIVersion: "druid.gardener.cloud/v1alpha1", Kind: "Etcd", Namespace: r.owner.ControlPlane(), Name: settingsByKind[r.owner.renderOwner().Kind].etcd}

@@ -1,6 +1,7 @@
 package rotation
 
 import (
+	"slices"
 	"time"
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
@@ -69,4 +70,17 @@ func (s State) AdaptRequests(configs []secrets.Config, p Progress) []secrets.Con
 		out[i] = c
 	}
 	return out
+}
+
+// EncryptedResources returns the resources that the API servers encrypt now or did before: all
+// their objects have to be rewritten.
+func EncryptedResources(configs []secrets.Config) []string {
+	var out []string
+	for _, c := range configs {
+		if c.Kind == secrets.KindEtcdEncryptionConfiguration {
+			out = append(append(out, c.Resources...), c.EncryptedResources...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

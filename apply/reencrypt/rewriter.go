@@ -1,10 +1,12 @@
-package rotation
+// Package reencrypt makes an API server rewrite its objects, so that etcd has them in the current
+// encryption. It does not know why the encryption changed (controllers/rotation), and has no access
+// to the content of objects.
+package reencrypt
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -15,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
-
-	"github.com/pergola-dev/pergola/secrets"
 )
 
 const (
@@ -27,21 +27,7 @@ const (
 	concurrentWrites = 8
 )
 
-// EncryptedResources returns the resources that the API servers encrypt now or did before: all
-// their objects have to be rewritten.
-func EncryptedResources(configs []secrets.Config) []string {
-	var out []string
-	for _, c := range configs {
-		if c.Kind == secrets.KindEtcdEncryptionConfiguration {
-			out = append(append(out, c.Resources...), c.EncryptedResources...)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// Rewriter makes an API server rewrite its objects, so that etcd has them in the current
-// encryption.
+// Rewriter rewrites objects.
 type Rewriter struct {
 	// Client reads metadata only, so nobody reads the content of Secrets.
 	Client metadata.Interface
@@ -93,7 +79,10 @@ func (w Rewriter) rewrite(ctx context.Context, gvr schema.GroupVersionResource, 
 		for _, item := range list.Items {
 			group.Go(func() error {
 				_, err := w.Client.Resource(gvr).Namespace(item.Namespace).Patch(gctx, item.Name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
-				if err != nil && !apierrors.IsNotFound(err) {
+				if apierrors.IsNotFound(err) {
+					return nil
+				}
+				if err != nil {
 					return fmt.Errorf("%s: %w", strings.TrimPrefix(item.Namespace+"/"+item.Name, "/"), err)
 				}
 				if n := written.Add(1); w.OnProgress != nil && n%page == 0 {
