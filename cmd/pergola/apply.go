@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/commands"
@@ -168,7 +169,7 @@ func printDryRun(w io.Writer, p change.Plan, err error, output string, colored b
 	}
 	p.Notes = landscape.NotesWithoutProblems(p)
 	fmt.Fprintln(w, "Incomplete: some parts could not be compared, their changes are not shown.")
-	for _, problem := range owner.Problems(err) {
+	for _, problem := range apply.Problems(err) {
 		fmt.Fprintln(w, "  "+printable(problem))
 	}
 	fmt.Fprintln(w)
@@ -246,7 +247,7 @@ func runSummary(report *landscape.RunReport, took time.Duration) string {
 
 // printProblems prints the failures, one a line and causes first, then the steps that they block.
 func printProblems(cmd *cobra.Command, report *landscape.RunReport, err error) {
-	problems := owner.Problems(err)
+	problems := apply.Problems(err)
 	noun := "problems"
 	if len(problems) == 1 {
 		noun = "problem"
@@ -315,7 +316,7 @@ func printReport(cmd *cobra.Command, report *landscape.RunReport, err error) err
 	out := struct {
 		*landscape.RunReport
 		Errors []string `json:"errors,omitempty"`
-	}{RunReport: report, Errors: owner.Problems(err)}
+	}{RunReport: report, Errors: apply.Problems(err)}
 	enc := json.NewEncoder(cmd.OutOrStdout())
 	enc.SetIndent("", "  ")
 	return enc.Encode(out)

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/commands"
 	"github.com/pergola-dev/pergola/commands/comparison"
 	"github.com/pergola-dev/pergola/commands/revisions"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/plan"
 	"github.com/pergola-dev/pergola/schemas"
@@ -264,5 +264,5 @@ func liveDiff(cmd *cobra.Command, dir string, access accessFlags) (change.Plan, 
 // problemsError prints each problem of a joined error once.
 type problemsError struct{ error }
 
-func (e problemsError) Error() string { return strings.Join(owner.Problems(e.error), "\n") }
+func (e problemsError) Error() string { return strings.Join(apply.Problems(e.error), "\n") }
 func (e problemsError) Unwrap() error { return e.error }

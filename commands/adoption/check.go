@@ -12,7 +12,6 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
 // Adopter checks a landscape that upstream's controllers run, stops them, and starts them again.
@@ -39,7 +38,7 @@ func (a *Adopter) Check(ctx context.Context) (*Report, error) {
 	}
 	r := &Report{Landscape: a.Landscape}
 	problem := func(what string, err error) {
-		for _, p := range owner.Problems(err) {
+		for _, p := range apply.Problems(err) {
 			r.Problems = append(r.Problems, what+": "+p)
 		}
 	}

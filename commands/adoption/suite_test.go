@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/hack/testclusters"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
@@ -182,7 +182,7 @@ func (s *stage) apply(steps time.Duration) (*landscape.RunReport, error) {
 	c := s.newConverger(steps)
 	defer c.Close()
 	report, err := c.Apply(s.context())
-	for _, p := range owner.Problems(err) {
+	for _, p := range apply.Problems(err) {
 		s.Logf("problem: %s", p)
 	}
 	return report, err

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
@@ -54,21 +52,7 @@ func (w *controlPlaneWorker) hasReadyManager(ctx context.Context) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
-	if err != nil {
-		return false, fmt.Errorf("reading the selector of Deployment %s/%s: %w", w.Namespace, w.ResourceManager, err)
-	}
-	pods, err := local.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return isPodReady(p) && access.IsPodServing(p) }), nil
-}
-
-func isPodReady(pod corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+	return access.HasMatchingPod(ctx, w.Local, deployment, access.IsPodReadyAndServing)
 }
 
 // errControllerOutdated ends the controller when a resource manager takes over, or when the CAs of

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
@@ -22,7 +21,7 @@ func (s *ownerWorker) Repair(ctx context.Context, e apply.DriftEvent) (found, ok
 	if err != nil {
 		g.services.metrics.countRepair("failed")
 		if ctx.Err() == nil {
-			g.reportDrift(o.CachedObject(), e, "could not be repaired: "+strings.Join(owner.Problems(err), "; "))
+			g.reportDrift(o.CachedObject(), e, "could not be repaired: "+strings.Join(apply.Problems(err), "; "))
 		}
 		return true, false
 	}

@@ -170,7 +170,7 @@ func (g *Gardenlet) recordRunResult(m fleet.Member[*ownerWorker], at *ownerWorke
 	g.services.metrics.countRun(at.kind, err)
 	at.recordReconciled(m.Digest, err != nil)
 	if err != nil {
-		g.options.Log.Warn("not converged", "owner", m.ID, "error", strings.Join(owner.Problems(err), "; "), "again", next.String())
+		g.options.Log.Warn("not converged", "owner", m.ID, "error", strings.Join(apply.Problems(err), "; "), "again", next.String())
 		return
 	}
 	g.options.Log.Info("converged", "owner", m.ID)

@@ -18,6 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
+	"github.com/pergola-dev/pergola/internal/filearchive"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/render"
 	"github.com/pergola-dev/pergola/schemas"
@@ -129,7 +130,7 @@ func (g *Gardenlet) readSettings(ctx context.Context) (*settings, error) {
 
 // prepareSettings loads the files of a publication as a landscape.
 func (g *Gardenlet) prepareSettings(ctx context.Context, p *seedpublication.Publication) (*settings, error) {
-	from, err := seedpublication.FS(p.Files)
+	from, err := filearchive.FS(p.Files)
 	if err != nil {
 		return nil, err
 	}

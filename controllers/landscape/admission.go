@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/schemas"
 )
 
@@ -61,7 +60,7 @@ func (c *Converger) checkDeclarationApplied(o *convergedOwner) error {
 	if !c.currentRun.failedDeclarations[o.Ref] {
 		return nil
 	}
-	return &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because its declaration could not be applied", o)}
+	return &apply.FollowsError{Err: fmt.Errorf("%s: not reconciled, because its declaration could not be applied", o)}
 }
 
 // admissionChecker checks objects against the rules, with the landscape as context. The checks are

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/plan"
@@ -64,7 +65,7 @@ func (c *Converger) PlanSecrets(ctx context.Context) (map[string][]owner.Planned
 			continue
 		}
 		if err := c.loadLiveOwner(ctx, o); err != nil {
-			if !errors.As(err, new(*owner.FollowsError)) {
+			if !errors.As(err, new(*apply.FollowsError)) {
 				problems = append(problems, fmt.Errorf("%s: %w", o, err))
 			}
 			continue

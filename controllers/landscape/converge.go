@@ -91,7 +91,7 @@ func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error 
 		if access.IsMissing(err) && !c.hasVirtualObjects(ctx, d) {
 			return nil
 		}
-		return &owner.FollowsError{Err: fmt.Errorf("declarations of the virtual garden, Seeds and Shoots: not reconciled, because the virtual garden is not ready: %w",
+		return &apply.FollowsError{Err: fmt.Errorf("declarations of the virtual garden, Seeds and Shoots: not reconciled, because the virtual garden is not ready: %w",
 			c.connections.clusters[Virtual].Explain(seed, "read", err))}
 	}
 	var declared error
@@ -138,7 +138,7 @@ func (c *Converger) convergeSeeds(ctx context.Context) error {
 		problems = append(problems, err)
 	}
 	for _, seed := range slices.Sorted(maps.Keys(waiting)) {
-		problems = append(problems, &owner.FollowsError{Err: fmt.Errorf("%s: not reconciled, because %s is not", strings.Join(waiting[seed], ", "), seed)})
+		problems = append(problems, &apply.FollowsError{Err: fmt.Errorf("%s: not reconciled, because %s is not", strings.Join(waiting[seed], ", "), seed)})
 	}
 	return errors.Join(problems...)
 }

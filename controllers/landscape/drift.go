@@ -11,7 +11,6 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
-	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
 type Drift struct {
@@ -217,7 +216,7 @@ func problemsByObject(drifted apply.Ref, err error) map[apply.Ref]string {
 		} else if inner := errors.Unwrap(err); inner != nil && errors.As(err, &one) {
 			visit(inner) // errors of objects are added one by one
 		} else if err != nil {
-			add(drifted, strings.Join(owner.Problems(err), "; "))
+			add(drifted, strings.Join(apply.Problems(err), "; "))
 		}
 	}
 	visit(err)

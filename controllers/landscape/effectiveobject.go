@@ -67,7 +67,7 @@ func (c *Converger) loadLiveOwner(ctx context.Context, o *convergedOwner) error 
 	live, err := o.Home.GetLive(ctx, o.Ref)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || access.IsMissing(err):
-		return &owner.FollowsError{Err: fmt.Errorf("not reconciled, because it does not exist on cluster %s: its declaration could not be applied there", o.Home.Name())}
+		return &apply.FollowsError{Err: fmt.Errorf("not reconciled, because it does not exist on cluster %s: its declaration could not be applied there", o.Home.Name())}
 	case err != nil:
 		return o.Home.Explain(o.Ref, "read", err)
 	}

@@ -222,7 +222,7 @@ func PendingMoveSources(err error) []string {
 			return
 		}
 		switch e := err.(type) {
-		case nil, *owner.FollowsError:
+		case nil, *apply.FollowsError:
 		case *apply.ObjectError:
 			var elsewhere *declaredElsewhereError
 			switch {

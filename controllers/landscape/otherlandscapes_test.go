@@ -14,7 +14,6 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/conventions"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
@@ -228,7 +227,7 @@ func TestMovesFrom(t *testing.T) {
 	has := func(name string) error {
 		return &apply.ObjectError{Reason: apply.OwnedElsewhere, Err: &declaredElsewhereError{landscape: name, file: "x.yaml"}}
 	}
-	follows := &owner.FollowsError{Err: errors.New("Shoot a/b: not reconciled")}
+	follows := &apply.FollowsError{Err: errors.New("Shoot a/b: not reconciled")}
 	for name, test := range map[string]struct {
 		err  error
 		want []string

@@ -69,7 +69,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 			problems = append(problems, err)
 			continue
 		}
-		if err := c.loadLiveOwner(ctx, o); err != nil && !errors.As(err, new(*owner.FollowsError)) {
+		if err := c.loadLiveOwner(ctx, o); err != nil && !errors.As(err, new(*apply.FollowsError)) {
 			problems = append(problems, fmt.Errorf("%s: %w", o, err))
 			continue
 		}
@@ -86,7 +86,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 	p.SortAndCount()
 	c.gateForPlan(&p).MarkHeld(&p, totals)
 	err := errors.Join(problems...)
-	if found := owner.Problems(err); len(found) > 0 {
+	if found := apply.Problems(err); len(found) > 0 {
 		p.Notes = append(p.Notes, noteIncomplete+"the comparison has problems: "+strings.Join(found, "; "))
 	}
 	return p, err

@@ -247,7 +247,7 @@ func errorText(err error) string {
 	if isUnreachable(err) && errors.As(err, &object) {
 		return fmt.Sprintf("%s (%s)", object.Message, object.Hint)
 	}
-	return strings.Join(owner.Problems(err), "; ")
+	return strings.Join(apply.Problems(err), "; ")
 }
 
 // isAbsent reports whether the object, its kind or its cluster does not exist yet.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/clock"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/access"
@@ -236,7 +237,7 @@ func TestVirtualGardenWithoutAccess(t *testing.T) {
 	d.converger.members.reconciler.StepTimeout = 500 * time.Millisecond
 	_, err := d.converger.Apply(testContext(t))
 	require.Error(t, err)
-	problems := strings.Join(owner.Problems(err), "\n")
+	problems := strings.Join(apply.Problems(err), "\n")
 	assert.Contains(t, problems, "access to the virtual garden does not exist yet: Secret garden/gardener-internal is created with the Garden")
 }
 

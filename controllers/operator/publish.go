@@ -9,7 +9,6 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/internal/panics"
@@ -44,7 +43,7 @@ func (s *landscapeReconciler) publishForSeeds(ctx context.Context, j *job) error
 	for _, seed := range seeds {
 		name := seed.Object.Name
 		if slices.ContainsFunc(j.converger.FailedDeclarations(), func(r string) bool { return r == "Seed "+name }) {
-			problems = append(problems, &owner.FollowsError{Err: fmt.Errorf("seed %s: nothing is published, because its Seed could not be applied", name)})
+			problems = append(problems, &apply.FollowsError{Err: fmt.Errorf("seed %s: nothing is published, because its Seed could not be applied", name)})
 			continue
 		}
 		names = append(names, name)

@@ -9,9 +9,9 @@ import (
 
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/landscape"
 	"github.com/pergola-dev/pergola/controllers/notification"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
@@ -112,7 +112,7 @@ func (s *landscapeReconciler) handleSyncResult(j *job, report *landscape.RunRepo
 		s.recordOwnerConditions(one.Owner, one.Conditions)
 	}
 	if err != nil {
-		o.problems = owner.Problems(err)
+		o.problems = apply.Problems(err)
 		if late {
 			o.problems = append([]string{fmt.Sprintf("gave up after %s (spec.timeout)", now.Sub(j.reporting.startedAt).Round(time.Second))}, o.problems...)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/health/condition"
 	"github.com/pergola-dev/pergola/internal/panics"
+	"github.com/pergola-dev/pergola/internal/printable"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -52,7 +53,7 @@ func (r *Reconciler) care(ctx context.Context, o *ownerSession) (_ []gardencorev
 	}
 	others, err := r.unhealthyForeignResources(ctx, o, bundles)
 	if err != nil {
-		unjudged = truncateMessage(strings.Join(Problems(err), "; "))
+		unjudged = printable.Truncate(strings.Join(apply.Problems(err), "; "), maxMessageLength)
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCondition)) {
 		old := b.GetOrInit(conditions, gardencorev1beta1.ConditionType(name))
@@ -83,7 +84,7 @@ func (r *Reconciler) prometheusCondition(ctx context.Context, o *ownerSession, b
 	v, err := r.checkPrometheuses(ctx, o)
 	switch {
 	case err != nil:
-		return b.Unknown(old, condition.ReasonCheckError, truncateMessage(strings.Join(Problems(err), "; ")))
+		return b.Unknown(old, condition.ReasonCheckError, printable.Truncate(strings.Join(apply.Problems(err), "; "), maxMessageLength))
 	case v != nil:
 		return r.failedCondition(b, old, status, v.Reason, v.Message, nil)
 	}
@@ -93,7 +94,7 @@ func (r *Reconciler) prometheusCondition(ctx context.Context, o *ownerSession, b
 // unreachableReason returns why a cluster does not answer; empty if it does.
 func unreachableReason(ctx context.Context, c *apply.Cluster) string {
 	if err := apiServerHealthy(ctx, c); err != nil {
-		return strings.Join(Problems(c.Explain(apply.Ref{}, "check", err)), "; ")
+		return strings.Join(apply.Problems(c.Explain(apply.Ref{}, "check", err)), "; ")
 	}
 	return ""
 }
@@ -163,7 +164,7 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *ownerSession, b 
 	bundles []render.Bundle, failures map[string]string, look *servingCache) gardencorev1beta1.Condition {
 	for _, bundle := range bundles {
 		if text, failed := failures[bundle.Name]; failed {
-			return r.failedCondition(b, old, status, reasonApplyFailed, truncateMessage(text), condition.Codes(text))
+			return r.failedCondition(b, old, status, reasonApplyFailed, printable.Truncate(text, maxMessageLength), condition.Codes(text))
 		}
 	}
 	var missing *health.Verdict
@@ -196,7 +197,7 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *ownerSession, b 
 		return r.failedCondition(b, old, status, missing.Reason, missing.Message, errorCodes(missing.Codes))
 	}
 	if unjudged != nil {
-		return b.Unknown(old, condition.ReasonCheckError, truncateMessage(strings.Join(Problems(unjudged), "; ")))
+		return b.Unknown(old, condition.ReasonCheckError, printable.Truncate(strings.Join(apply.Problems(unjudged), "; "), maxMessageLength))
 	}
 	running := settingsByKind[o.Input.Owner.Kind].healthyReasons[string(old.Type)]
 	return b.OK(old, running[0], running[1])
@@ -270,17 +271,9 @@ func withLocation(c *apply.Cluster, v *health.Verdict) *health.Verdict {
 		return nil
 	}
 	out := *v
-	out.Message = truncateMessage(describeVerdict(c.Name(), *v))
+	out.Message = printable.Truncate(describeVerdict(c.Name(), *v), maxMessageLength)
 	return &out
 }
 
 // maxMessageLength is the maximum length of a condition message, in characters.
 const maxMessageLength = 600
-
-func truncateMessage(text string) string {
-	text = oneLine(text)
-	if r := []rune(text); len(r) > maxMessageLength {
-		return string(r[:maxMessageLength-1]) + "…"
-	}
-	return text
-}

@@ -18,6 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
+	"github.com/pergola-dev/pergola/internal/printable"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -47,7 +48,7 @@ func (s *flowSteps) deleteBundle(ctx context.Context, b render.Bundle, keep bool
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		s.addReportNote(fmt.Sprintf("bundle %s: its remaining objects in the virtual garden end with its etcd: %s", b.Name, strings.Join(Problems(err), "; ")))
+		s.addReportNote(fmt.Sprintf("bundle %s: its remaining objects in the virtual garden end with its etcd: %s", b.Name, strings.Join(apply.Problems(err), "; ")))
 	}
 	return s.forgetVirtualBundle(ctx, b)
 }
@@ -62,7 +63,7 @@ func (s *flowSteps) deleteUntilGone(ctx context.Context, b render.Bundle, keep b
 		}
 		text := left
 		if err != nil {
-			text = strings.Join(Problems(err), "; ")
+			text = strings.Join(apply.Problems(err), "; ")
 		}
 		if text != said && ctx.Err() == nil {
 			said = text
@@ -162,7 +163,7 @@ func (s *flowSteps) describePending(ctx context.Context, cluster *apply.Cluster,
 func controllerMessage(live *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"status", "lastError", "description"}, {"status", "lastOperation", "description"}} {
 		if text, _, _ := unstructured.NestedString(live.Object, path...); text != "" && render.IsRequested(live.GroupVersionKind()) {
-			return oneLine(text)
+			return printable.Truncate(text, maxMessageLength)
 		}
 	}
 	return ""

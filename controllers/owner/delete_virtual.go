@@ -52,7 +52,7 @@ func (s *flowSteps) waitUntilUnused(ctx context.Context, report func(flow.State,
 			why = "it is abandoned (" + AnnotationForceDeletion + "): " + silent.Error()
 			break
 		}
-		report(flow.Running, strings.Join(Problems(problem), "; "))
+		report(flow.Running, strings.Join(apply.Problems(problem), "; "))
 		if !s.run.sleep(ctx, verifyInterval) {
 			return problem
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/access"
 	"github.com/pergola-dev/pergola/controllers/owner/finalizers"
 	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/internal/printable"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -137,7 +138,7 @@ func (j *extensionCheck) withVirtualRequired(had []condition.Condition, all []ga
 	old = j.builder.GetOrInit(had, operatorv1alpha1.ControllerInstallationsHealthy)
 	for _, i := range own {
 		if reason, message := installationProblem(i); reason != "" {
-			return condition.Merge(had, j.builder.Failed(old, nil, reason, truncateMessage(message)))
+			return condition.Merge(had, j.builder.Failed(old, nil, reason, printable.Truncate(message, maxMessageLength)))
 		}
 	}
 	return condition.Merge(had, j.builder.OK(old, "ControllerInstallationsRunning", "All controller installations are healthy."))
@@ -193,7 +194,7 @@ func (j *extensionCheck) bundleHealth(ctx context.Context, old condition.Conditi
 		failure, err := j.reconciler.bundleFailure(ctx, j.owner, b)
 		switch {
 		case err != nil:
-			return j.builder.Unknown(old, condition.ReasonCheckError, truncateMessage(strings.Join(Problems(err), "; ")))
+			return j.builder.Unknown(old, condition.ReasonCheckError, printable.Truncate(strings.Join(apply.Problems(err), "; "), maxMessageLength))
 		case failure != nil:
 			return j.builder.Failed(old, nil, failure.Reason, failure.Message, errorCodes(failure.Codes)...)
 		}
@@ -229,7 +230,7 @@ func (r *run) writeInstalledConditions(ctx context.Context) error {
 			old := b.GetOrInit(had, operatorv1alpha1.ExtensionInstalled)
 			switch {
 			case len(failed) > 0:
-				old = b.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionFailed, truncateMessage(strings.Join(Problems(errors.Join(failed...)), "; ")))
+				old = b.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionFailed, printable.Truncate(strings.Join(apply.Problems(errors.Join(failed...)), "; "), maxMessageLength))
 			case leaving && rendered[bundleRuntime(e.GetName())]:
 				old = b.OK(old, reasonExtensionStillRequired, "Extension is still required in runtime cluster")
 			case left:

@@ -69,7 +69,7 @@ func (r *Reconciler) inspect(ctx context.Context, o *ownerSession) (_ *Inspectio
 	out.Conditions = condition.Merge(out.Conditions, now.apiServerConditions(ctx, o, b, status, look)...)
 	var others map[string]*health.Verdict
 	if out.Bundles, others, err = now.inspectBundles(ctx, o, look); err != nil {
-		out.Conditions = condition.Merge(out.Conditions, unknownConditions(b, o, out.Conditions, strings.Join(Problems(err), "; "))...)
+		out.Conditions = condition.Merge(out.Conditions, unknownConditions(b, o, out.Conditions, strings.Join(apply.Problems(err), "; "))...)
 		return out, err
 	}
 	byCondition := map[string][]BundleState{}
@@ -177,7 +177,7 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *ownerSession, b rende
 	}
 	entries, refusal, err := r.appliedEntries(ctx, o, b)
 	if err != nil {
-		say(StateUnknown, "", strings.Join(Problems(err), "; "))
+		say(StateUnknown, "", strings.Join(apply.Problems(err), "; "))
 		return
 	}
 	known := map[apply.Ref]bool{}
@@ -196,7 +196,7 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *ownerSession, b rende
 	served, err := look.canApply(ctx, o, b)
 	switch {
 	case err != nil:
-		say(StateUnknown, "", strings.Join(Problems(err), "; "))
+		say(StateUnknown, "", strings.Join(apply.Problems(err), "; "))
 		return
 	case !served && len(missing) > 0:
 		say(StateWaiting, "NotServed", o.waitReason(b)+"; not applied until that changes: "+firstThree(missing))
@@ -214,7 +214,7 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *ownerSession, b rende
 	bad, rolling, err := r.judgeForCluster(cluster).FirstProblems(ctx, refs)
 	switch {
 	case err != nil:
-		say(StateUnknown, "", strings.Join(Problems(err), "; "))
+		say(StateUnknown, "", strings.Join(apply.Problems(err), "; "))
 	case bad != nil:
 		say(StateUnhealthy, bad.Reason, describeVerdict(cluster.Name(), *bad))
 		s.Codes = bad.Codes

@@ -84,7 +84,7 @@ func TestATerminatingNamespace(t *testing.T) {
 	_, _, applied := s.run.prepare(s.ctx)
 	for _, err := range []error{planned, applied} {
 		require.Error(t, err)
-		problems := Problems(err)
+		problems := apply.Problems(err)
 		require.Len(t, problems, 1)
 		assert.Contains(t, problems[0], "cluster local: Namespace "+s.ns+": ")
 		assert.Contains(t, problems[0], "finalizers remaining: a/b in 1 resource instances")

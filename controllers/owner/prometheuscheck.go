@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/prometheus"
 	"github.com/pergola-dev/pergola/health"
 )
@@ -28,39 +29,31 @@ var kindPrometheus = schema.GroupVersionKind{Group: "monitoring.coreos.com", Ver
 // checkPrometheuses checks all servers of our Prometheus instances, and returns the first unhealthy
 // one; nil if there is none or checks are disabled.
 func (r *Reconciler) checkPrometheuses(ctx context.Context, o *ownerSession) (*health.Verdict, error) {
-	role := settingsByKind[o.Input.Owner.Kind].fieldManager
 	if r.ConditionSettings.PrometheusAccess == nil || o.Input.Owner.Kind != Garden {
 		return nil, nil
 	}
-	found, err := listInNamespace(ctx, o.Local, kindPrometheus, o.ControlPlane(), labels.Set{labelHealthCheckBy: role}, "spec.replicas")
+	found, err := listInNamespace(ctx, o.Local, kindPrometheus, o.ControlPlane(), labels.Set{labelHealthCheckBy: settingsByKind[Garden].fieldManager}, "spec.replicas")
 	if err != nil {
 		return nil, err
 	}
-	type server struct {
-		pod     string
-		verdict *health.Verdict
-	}
-	var servers []*server
+	var pods []string
 	for _, p := range found {
 		replicas, set, _ := unstructured.NestedInt64(p.Object, "spec", "replicas")
 		if !set {
 			replicas = 1
 		}
 		for i := range replicas {
-			servers = append(servers, &server{pod: prometheus.PodName(p.GetName(), i)})
+			pods = append(pods, prometheus.PodName(p.GetName(), i))
 		}
 	}
 	reach := r.ConditionSettings.PrometheusAccess(o.Local.RESTConfig())
+	verdicts := make([]*health.Verdict, len(pods))
 	var group sync.WaitGroup
-	for _, s := range servers {
-		group.Go(func() { s.verdict = checkPrometheusPod(ctx, reach, o.ControlPlane(), s.pod) })
+	for i, pod := range pods {
+		group.Go(func() { verdicts[i] = checkPrometheusPod(ctx, reach, o.ControlPlane(), pod) })
 	}
 	group.Wait()
-	var first *health.Verdict
-	for _, s := range servers {
-		first = cmp.Or(first, s.verdict)
-	}
-	return withLocation(o.Local, first), nil
+	return withLocation(o.Local, cmp.Or(verdicts...)), nil
 }
 
 // checkPrometheusPod checks one server.
@@ -75,7 +68,7 @@ func checkPrometheusPod(ctx context.Context, reach prometheus.ServerAccess, name
 	case err != nil && reach.MayBeBlocked, err == nil && trouble == "":
 		return nil
 	case err != nil:
-		v.Reason, v.Message = reasonPrometheusError, "its health checks cannot be read: "+strings.Join(Problems(err), "; ")
+		v.Reason, v.Message = reasonPrometheusError, "its health checks cannot be read: "+strings.Join(apply.Problems(err), "; ")
 	default:
 		v.Reason, v.Message = reasonPrometheusDown, "its health checks fail, query it for \"healthcheck\" to see which: "+trouble
 	}

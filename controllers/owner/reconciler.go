@@ -360,7 +360,7 @@ func (r *run) reportEvent(e flow.Event) {
 	}
 	out := Event{Owner: r.owner.String(), Node: e.ID, State: e.State, Message: e.Message, Progress: e.Progress, At: e.At}
 	if e.Err != nil {
-		out.Error = strings.Join(Problems(e.Err), "; ")
+		out.Error = strings.Join(apply.Problems(e.Err), "; ")
 	}
 	r.reconciler.Hooks.OnEvent(out)
 }

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/access"
@@ -80,7 +77,7 @@ func (s *servingCache) canApply(ctx context.Context, o *ownerSession, b render.B
 	if is, known := s.readyDeployments[b.Delivery.ServedBy]; known {
 		return is, nil
 	}
-	is, err := o.hasMatchingPod(ctx, b.Delivery.ServedBy, func(pod corev1.Pod) bool { return access.IsPodServing(pod) && isReady(pod) })
+	is, err := o.hasMatchingPod(ctx, b.Delivery.ServedBy, access.IsPodReadyAndServing)
 	if err != nil {
 		return false, err
 	}
@@ -91,12 +88,6 @@ func (s *servingCache) canApply(ctx context.Context, o *ownerSession, b render.B
 	return is, nil
 }
 
-func isReady(pod corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
 // isServed reports whether a pod of the API server has a reachable address.
 func (o *ownerSession) isServed(ctx context.Context) (bool, error) {
 	return o.hasMatchingPod(ctx, "kube-apiserver", access.IsPodServing)
@@ -104,48 +95,21 @@ func (o *ownerSession) isServed(ctx context.Context) (bool, error) {
 
 // hasMatchingPod reports whether a Deployment of the control plane with replicas has a matching
 // pod.
-func (o *ownerSession) hasMatchingPod(ctx context.Context, name string, such func(corev1.Pod) bool) (bool, error) {
+func (o *ownerSession) hasMatchingPod(ctx context.Context, name string, matches func(corev1.Pod) bool) (bool, error) {
 	ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: o.ControlPlane(), Name: name}
-	deployment, err := o.Local.Get(ctx, ref)
+	live, err := o.Local.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, o.Local.Explain(ref, "read", err)
 	}
-	if replicas, found, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas"); found && replicas == 0 {
-		return false, nil
+	var deployment appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &deployment); err != nil {
+		return false, fmt.Errorf("cluster %s: read %s: %w", o.Local.Name(), ref, err)
 	}
-	selector, err := podSelector(deployment)
-	if err != nil {
-		return false, fmt.Errorf("cluster %s: %s: %w", o.Local.Name(), ref, err)
-	}
-	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
-	if err != nil {
-		return false, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
-	}
-	pods, err := client.CoreV1().Pods(ref.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		return false, o.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Pod", Namespace: ref.Namespace}, "list", err)
-	}
-	return slices.ContainsFunc(pods.Items, such), nil
-}
-
-// podSelector returns the selector of a Deployment's pods.
-func podSelector(deployment *unstructured.Unstructured) (string, error) {
-	content, _, err := unstructured.NestedMap(deployment.Object, "spec", "selector")
-	if err != nil {
-		return "", fmt.Errorf("read its selector: %w", err)
-	}
-	var selector metav1.LabelSelector
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &selector); err != nil {
-		return "", fmt.Errorf("read its selector: %w", err)
-	}
-	parsed, err := metav1.LabelSelectorAsSelector(&selector)
-	if err != nil {
-		return "", fmt.Errorf("read its selector: %w", err)
-	}
-	return parsed.String(), nil
+	is, err := access.HasMatchingPod(ctx, o.Local.RESTConfig(), &deployment, matches)
+	return is, o.Local.Explain(ref, "find the pods of", err)
 }
 
 // unservedReason explains why the API server of a Shoot is not served.
@@ -181,9 +145,8 @@ func (r *Reconciler) applyWaiting(ctx context.Context, o *ownerSession) error {
 			continue
 		}
 		work := r.newRepair(o, b)
-		// the next reconciliation applies a new rendering
 		if work.hasNewRendering {
-			continue
+			continue // the next reconciliation applies it
 		}
 		if b.Cluster == render.ClusterShoot {
 			work.serving.setServed()

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/references"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -86,12 +87,12 @@ func (s State) latestBundles(bundles []render.Bundle) []render.Bundle {
 
 // setUnjudged makes the state of the components unknown, with the reason.
 func (s *State) setUnjudged(cause error) {
-	s.bundles, s.unjudgedReason = nil, strings.Join(Problems(cause), "; ")
+	s.bundles, s.unjudgedReason = nil, strings.Join(apply.Problems(cause), "; ")
 }
 
 // recordApply records the error of the last apply of a bundle, or its success.
 func (s *State) recordApply(bundle string, err error) {
-	s.failures = withEntry(s.failures, bundle, strings.Join(Problems(err), "; "), err != nil)
+	s.failures = withEntry(s.failures, bundle, strings.Join(apply.Problems(err), "; "), err != nil)
 }
 
 // recordRendering records the last applied rendering of a bundle. A failed apply of a new rendering

@@ -17,6 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/rotation"
 	"github.com/pergola-dev/pergola/health/condition"
+	"github.com/pergola-dev/pergola/internal/printable"
 )
 
 // progressInterval is the minimum time between writes of progress (upstream: 5 s).
@@ -173,7 +174,7 @@ func (s *statusWriter) recordProgress(e flow.Event, round string) {
 	defer s.mu.Unlock()
 	percent, description := int32(min(e.Progress.Percent, 99)), fmt.Sprintf("%s: %s", e.ID, e.State)
 	if e.MessageOnly {
-		description = truncateMessage(fmt.Sprintf("%s waits: %s", e.ID, e.Message))
+		description = printable.Truncate(fmt.Sprintf("%s waits: %s", e.ID, e.Message), maxMessageLength)
 	}
 	if round != "" {
 		description += " (" + round + ")"
@@ -233,7 +234,7 @@ func (s *statusWriter) stop() { s.stopOnce.Do(func() { close(s.stopped) }) }
 
 // finish writes the outcome.
 func (s *statusWriter) finish(ctx context.Context, cause error) error {
-	return s.writeOutcome(ctx, Problems(cause))
+	return s.writeOutcome(ctx, apply.Problems(cause))
 }
 
 // writeOutcome writes the problems, or success.
@@ -275,7 +276,7 @@ func (s *statusWriter) pastParticiple() string {
 // writeInterrupted sets the operation to Pending: a stopped process or newer input is not an error.
 // Earlier failures are errors.
 func (s *statusWriter) writeInterrupted(ctx context.Context, cause error) error {
-	if failed := nonInterruptions(cause); len(failed) > 0 {
+	if failed := apply.Failures(cause); len(failed) > 0 {
 		return s.writeOutcome(ctx, failed)
 	}
 	s.stop()

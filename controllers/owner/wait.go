@@ -115,7 +115,7 @@ func (r *run) reapplyDeleted(ctx context.Context, waits []waiter) {
 		}
 		next, err := w.reapply(ctx)
 		if err != nil {
-			waits[i].reappliedAt, waits[i].reapplyError = r.reconciler.Clock.Now(), strings.Join(Problems(err), "; ")
+			waits[i].reappliedAt, waits[i].reapplyError = r.reconciler.Clock.Now(), strings.Join(apply.Problems(err), "; ")
 			continue
 		}
 		next.mergeEarlier(w)

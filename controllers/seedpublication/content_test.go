@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pergola-dev/pergola/internal/filearchive"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
 )
@@ -104,7 +105,7 @@ func TestContent(t *testing.T) {
 		assert.NotContains(t, all, forbidden)
 	}
 
-	from, err := FS(p.Files)
+	from, err := filearchive.FS(p.Files)
 	require.NoError(t, err)
 	l := loadLandscape(t, from, p.Folder)
 	assert.Equal(t, []landscapes.Overlay{

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
+	"github.com/pergola-dev/pergola/internal/filearchive"
 )
 
 const (
@@ -62,7 +63,7 @@ type Publication struct {
 
 // New returns a publication of a content.
 func New(c *Content, revision string) (*Publication, error) {
-	data, err := PackFiles(c.Files)
+	data, err := filearchive.Pack(c.Files)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/pergola-dev/pergola/internal/filearchive"
 )
 
 // IncompleteError means that a part is missing. It may appear later, so a retry helps.
@@ -41,7 +43,7 @@ func Read(pointer *unstructured.Unstructured, part func(name string) *unstructur
 	if digestOf(p.Catalogue, p.Folder, all) != p.Digest {
 		return nil, &InvalidError{fmt.Sprintf("the parts do not match the digest %s of ConfigMap %s", shortDigest(p.Digest), PointerName)}
 	}
-	if p.Files, err = unpackFiles(all); err != nil {
+	if p.Files, err = filearchive.Unpack(all, MaxFiles); err != nil {
 		return nil, &InvalidError{"the files cannot be read: " + err.Error()}
 	}
 	if err := p.checkLimits(); err != nil {

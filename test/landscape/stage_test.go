@@ -23,7 +23,6 @@ import (
 	"github.com/pergola-dev/pergola/commands/status"
 	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/owner"
 	"github.com/pergola-dev/pergola/hack/childprocess"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
@@ -258,7 +257,7 @@ func (s *testStage) mustApply(options ...convergerOption) (*landscape.RunReport,
 	c := s.newConverger(options...)
 	defer c.Close()
 	report, err := c.Apply(testContext(s.T))
-	require.NoError(s, err, strings.Join(owner.Problems(err), "\n"))
+	require.NoError(s, err, strings.Join(apply.Problems(err), "\n"))
 	// Missed heartbeats of nodes on a busy machine make healthy pods unready for a moment.
 	ctx := testContext(s.T)
 	var text bytes.Buffer
@@ -283,7 +282,7 @@ func (s *testStage) applyExpectingError(options ...convergerOption) (problems []
 	c = s.newConverger(options...)
 	report, err := c.Apply(testContext(s.T))
 	require.Error(s, err)
-	problems = owner.Problems(err)
+	problems = apply.Problems(err)
 	s.Logf("problems:\n  %s", strings.Join(problems, "\n  "))
 	return problems, report, c
 }

@@ -1,4 +1,4 @@
-package owner
+package apply
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/pergola-dev/pergola/apply"
 )
 
 // Problems splits a joined error into one line for each error, each with its prefix. Consequences
@@ -34,8 +32,9 @@ func Problems(err error) []string {
 	return append(causes, effects...)
 }
 
-// nonInterruptions returns the problems that are not caused by an interruption.
-func nonInterruptions(err error) []string {
+// Failures returns the problems of err that are neither consequences of others nor caused by an
+// interruption.
+func Failures(err error) []string {
 	var out []string
 	for _, p := range splitError(err) {
 		if !p.interrupted && !p.isConsequence && !slices.Contains(out, p.text) {
@@ -56,8 +55,8 @@ type problem struct {
 	isConsequence bool
 	// interrupted means that somebody stopped the work.
 	interrupted bool
-	// unreachableCluster is the unreachable cluster, if any; again is the text to show after
-	// another error has the cause.
+	// unreachableCluster is the unreachable cluster, if any; shortText is the text to show
+	// after another error has the cause.
 	unreachableCluster, shortText string
 }
 
@@ -66,9 +65,9 @@ func splitError(err error) []problem {
 		return nil
 	}
 	// Check err itself: an error that wraps an ObjectError is not a leaf.
-	if object, ok := err.(*apply.ObjectError); ok {
-		out := problem{text: oneLine(object.Error()), isConsequence: object.Reason == apply.SkippedDependency, interrupted: object.Reason == apply.Canceled}
-		if unreachable, is := errors.AsType[*apply.UnreachableError](object.Err); is && object.Reason == apply.Unreachable {
+	if object, ok := err.(*ObjectError); ok {
+		out := problem{text: oneLine(object.Error()), isConsequence: object.Reason == SkippedDependency, interrupted: object.Reason == Canceled}
+		if unreachable, is := errors.AsType[*UnreachableError](object.Err); is && object.Reason == Unreachable {
 			again := *object
 			out.unreachableCluster = unreachable.Root().Cluster
 			again.Message, again.Hint = fmt.Sprintf("cluster %s does not answer, as above", out.unreachableCluster), ""
@@ -103,17 +102,3 @@ func splitError(err error) []problem {
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// LeaseLostError is the cause of a context that ends because another process may converge now:
-// nothing more is written, not even a status.
-type LeaseLostError struct{ Err error }
-
-func (e *LeaseLostError) Error() string {
-	return "stopped, because the lease was lost: " + e.Err.Error()
-}
-func (e *LeaseLostError) Unwrap() error { return e.Err }
-
-// isLeaseLost reports whether a context has ended with a LeaseLostError.
-func isLeaseLost(ctx context.Context) bool {
-	return ctx.Err() != nil && errors.As(context.Cause(ctx), new(*LeaseLostError))
-}

@@ -1,4 +1,4 @@
-package owner_test
+package apply_test
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
 func TestProblemsAreOneLineEachCausesFirst(t *testing.T) {
@@ -27,7 +26,7 @@ func TestProblemsAreOneLineEachCausesFirst(t *testing.T) {
 			fmt.Errorf("step a: bundle b: %w", apply.Errors{skipped, denied}),
 			fmt.Errorf("step c: not healthy in time: %w", errors.Join(errors.New("Deployment d:\n  no pods"), errors.New("Deployment e"))),
 		)),
-		&owner.FollowsError{Err: errors.New("shoot x: not reconciled")},
+		&apply.FollowsError{Err: errors.New("shoot x: not reconciled")},
 		fmt.Errorf("garden: %s and %w as well", "a suffix", errors.New("something")),
 		errors.New("last"), errors.New("last"),
 	)
@@ -42,6 +41,6 @@ func TestProblemsAreOneLineEachCausesFirst(t *testing.T) {
 		"garden b: cluster virtual: Garden b: read: Unreachable: cluster runtime does not answer, as above",
 		"seed local: step a: bundle b: cluster seed: ConfigMap x: apply: SkippedDependency: not tried",
 		"shoot x: not reconciled",
-	}, owner.Problems(err))
-	assert.Empty(t, owner.Problems(nil))
+	}, apply.Problems(err))
+	assert.Empty(t, apply.Problems(nil))
 }

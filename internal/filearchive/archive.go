@@ -1,4 +1,5 @@
-package seedpublication
+// Package filearchive packs files into one sequence of bytes, and unpacks it again.
+package filearchive
 
 import (
 	"archive/zip"
@@ -10,8 +11,8 @@ import (
 	"slices"
 )
 
-// PackFiles packs files reproducibly: sorted by name, uncompressed, without times.
-func PackFiles(files map[string][]byte) ([]byte, error) {
+// Pack packs files reproducibly: sorted by name, uncompressed, without times.
+func Pack(files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -29,19 +30,19 @@ func PackFiles(files map[string][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// unpackFiles reads an archive of untrusted origin.
-func unpackFiles(data []byte) (map[string][]byte, error) {
+// Unpack reads an archive of untrusted origin. More than maxFiles files are an error.
+func Unpack(data []byte, maxFiles int) (map[string][]byte, error) {
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
 	}
-	if len(r.File) > MaxFiles {
-		return nil, fmt.Errorf("has %d files, but at most %d are allowed", len(r.File), MaxFiles)
+	if len(r.File) > maxFiles {
+		return nil, fmt.Errorf("has %d files, but at most %d are allowed", len(r.File), maxFiles)
 	}
 	files := map[string][]byte{}
 	for _, f := range r.File {
 		if !fs.ValidPath(f.Name) || f.Method != zip.Store || f.UncompressedSize64 > uint64(len(data)) {
-			return nil, fmt.Errorf("has an entry %q that is not a file of a publication", f.Name)
+			return nil, fmt.Errorf("has an entry %q that Pack does not write", f.Name)
 		}
 		entry, err := f.Open()
 		if err != nil {
@@ -58,7 +59,7 @@ func unpackFiles(data []byte) (map[string][]byte, error) {
 
 // FS returns files as a file system.
 func FS(files map[string][]byte) (fs.FS, error) {
-	data, err := PackFiles(files)
+	data, err := Pack(files)
 	if err != nil {
 		return nil, err
 	}
