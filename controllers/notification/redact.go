@@ -1,7 +1,6 @@
 package notification
 
 import (
-	"maps"
 	"regexp"
 	"strings"
 	"unicode"
@@ -21,20 +20,17 @@ var userInfoPattern = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#\s@]*
 // redactEvent returns an event without credentials of URLs and tokens of destinations, and bounded
 // in size.
 func redactEvent(e Event, to []Destination) Event {
-	e.SourceURL = hideSecrets(e.SourceURL, to)
-	e.Message = truncateText(removeControlCharacters(hideSecrets(e.Message, to)), maxMessageBytes)
-	e.Reason = truncateText(removeControlCharacters(hideSecrets(e.Reason, to)), 128)
-	e.Revision = truncateText(removeControlCharacters(hideSecrets(e.Revision, to)), 512)
-	detail := map[string]string{}
-	for _, key := range sortedKeys(e.Detail) {
-		if len(detail) == maxDetails {
-			break
-		}
-		detail[truncateText(removeControlCharacters(hideSecrets(key, to)), 64)] = truncateText(removeControlCharacters(hideSecrets(e.Detail[key], to)), maxDetailBytes)
+	clean := func(text string, most int) string {
+		return truncateText(removeControlCharacters(hideSecrets(text, to)), most)
 	}
-	e.Detail = nil
-	if len(detail) > 0 {
-		e.Detail = maps.Clone(detail)
+	e.SourceURL = hideSecrets(e.SourceURL, to)
+	e.Message, e.Reason, e.Revision = clean(e.Message, maxMessageBytes), clean(e.Reason, 128), clean(e.Revision, 512)
+	detail := map[string]string{}
+	for _, key := range sortedKeys(e.Detail)[:min(len(e.Detail), maxDetails)] {
+		detail[clean(key, 64)] = clean(e.Detail[key], maxDetailBytes)
+	}
+	if e.Detail = nil; len(detail) > 0 {
+		e.Detail = detail
 	}
 	return e
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
@@ -51,16 +53,5 @@ func fieldsOf(r Rotation) map[string]any {
 
 // EqualEncryption reports whether the same resources are encrypted in the same way.
 func EqualEncryption(a *gardencorev1beta1.EncryptionAtRest, b gardencorev1beta1.EncryptionAtRest) bool {
-	if a == nil || a.Provider.Type != b.Provider.Type {
-		return false
-	}
-	return reflect.DeepEqual(setOf(a.Resources), setOf(b.Resources))
-}
-
-func setOf(names []string) map[string]bool {
-	out := map[string]bool{}
-	for _, name := range names {
-		out[name] = true
-	}
-	return out
+	return a != nil && a.Provider.Type == b.Provider.Type && sets.New(a.Resources...).Equal(sets.New(b.Resources...))
 }
