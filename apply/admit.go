@@ -18,7 +18,7 @@ func (r *setRun) admitChange(ctx context.Context, w applyRequest, live *unstruct
 	}
 	if err := r.opts.Admit(ctx, live, answer); err != nil {
 		return &ObjectError{Cluster: r.cluster.name, Object: w.ref, Op: "apply", Reason: Invalid, Source: w.source, Message: err.Error(),
-			Hint: "take the change back, or make it in a way that is allowed"}
+			Hint: "revert the change, or make it in an allowed way"}
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (c *Cluster) explainConnection(e *ObjectError) bool {
 		e.Hint = "the certificate of the API server does not match the CA in the kubeconfig"
 	case errors.As(e.Err, &down):
 		e.Reason, e.Message = Unreachable, redact.Text(down.Error())
-		e.Hint = "check that the API server runs and that its address and the network to it are right"
+		e.Hint = "check that the API server runs, and check its address and the network to it"
 	default:
 		return false
 	}
@@ -233,7 +233,7 @@ func explainInvalid(e *ObjectError, s metav1.Status) {
 // recreation.
 func immutableHint(how string) string {
 	return "the field cannot change on a live object: keep its value, or let the object be recreated" + how +
-		"; if somebody recreated it by hand, delete it, and it is created as declared"
+		"; if someone recreated it manually, delete it: the next run creates it as declared"
 }
 
 // dumpLength is the length, in bytes, from which a value in a message counts as the dump of a whole
@@ -306,7 +306,7 @@ func explainNotFound(e *ObjectError, s metav1.Status) {
 		e.Hint = fmt.Sprintf("create the Namespace %s first", e.Object.Namespace)
 	case e.Op == "apply":
 		e.Reason = NoKind
-		e.Hint = "the API server does not serve this kind (any more): check its CustomResourceDefinition or APIService"
+		e.Hint = "the API server does not serve this kind: check its CustomResourceDefinition or APIService"
 	}
 }
 

@@ -19,7 +19,7 @@ func gardenerKeys() Keys {
 		ManagedByValue:  "gardener",
 		Origin:          p + "origin",
 		Description:     p + "description",
-		DescriptionText: "Managed by Pergola. Changes made by hand are reverted; change the declaration in Git instead.",
+		DescriptionText: "Managed by Pergola. Manual changes are reverted; change the declaration in Git instead.",
 		Ignore:          p + "ignore",
 		Mode:            p + "mode",
 		// our own annotation: upstream always overwrites

@@ -185,6 +185,6 @@ func (r *setRun) noteDropped(out outcome, dropped []droppedField, live *unstruct
 
 // droppedNote names the dropped fields and the next step.
 func droppedNote(fields []string) string {
-	return fmt.Sprintf("the API server accepts %s and drops it: enable its feature gate, look for a webhook that removes it, or remove it from the declaration",
+	return fmt.Sprintf("the API server accepts %s and drops it: enable its feature gate, find a webhook that removes it, or remove it from the declaration",
 		strings.Join(fields, ", "))
 }

@@ -16,7 +16,7 @@ import (
 // live objects restore a lost inventory.
 
 // notOursMessage is why an object leaves the inventory without being deleted.
-const notOursMessage = "it is in the inventory, but is not ours: left alone"
+const notOursMessage = "it is in the inventory, but is not ours: it stays unchanged"
 
 // isOwnOrigin reports whether an origin annotation names the set. If source and target cluster
 // differ, upstream prepends the identity of the source cluster, which may be added, removed or

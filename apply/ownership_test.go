@@ -79,8 +79,8 @@ func TestPruneOnlyOurObjects(t *testing.T) {
 			assert.Equal(t, c.want != Deleted, f.exists(o))
 			assert.Equal(t, []string{"ConfigMap/stays"}, f.inventory())
 			if c.want == LeftAlone {
-				assert.Contains(t, item.Reason, "is not ours: left alone")
-				assert.Contains(t, r.Objects[1].Message, "is not ours: left alone")
+				assert.Contains(t, item.Reason, "is not ours: it stays unchanged")
+				assert.Contains(t, r.Objects[1].Message, "is not ours: it stays unchanged")
 				assert.Zero(t, asked, "the gate is not asked about it")
 			}
 		})

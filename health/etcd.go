@@ -40,7 +40,7 @@ func CheckEtcdDeployed(obj *unstructured.Unstructured) error {
 		return waitf("observed generation outdated (%d/%d)", seen, generation(obj))
 	}
 	if op, ok := obj.GetAnnotations()[annotationOperation]; ok {
-		return waitf("operation %q is not yet started by etcd-druid", op)
+		return waitf("etcd-druid has not started operation %q yet", op)
 	}
 	if f := checkConditionTrue(obj, "AllMembersUpdated"); f != nil {
 		f.Waiting = true

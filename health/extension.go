@@ -50,7 +50,7 @@ func checkExtensionObject(obj *unstructured.Unstructured) *Failure {
 		return waitf("observed generation outdated (%d/%d)", seen, generation(obj))
 	}
 	if op, ok := obj.GetAnnotations()[annotationOperation]; ok {
-		return waitf("operation %q is not yet started by the extension", op)
+		return waitf("the extension has not started operation %q yet", op)
 	}
 	last, ok := fieldAt(obj.Object, "status", "lastOperation").(map[string]any)
 	if !ok {

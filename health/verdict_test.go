@@ -183,7 +183,7 @@ func TestCheckEtcdDeployed(t *testing.T) {
 		"error":              {`generation: 2`, `observedGeneration: 2, ready: true, lastErrors: [{description: no disk}], ` + updated, "no disk", true},
 		"being deleted":      {`generation: 2, deletionTimestamp: "2026-01-01T00:00:00Z"`, `observedGeneration: 2, ready: true, ` + updated, "deleted", false},
 		"not observed":       {`generation: 3`, `observedGeneration: 2, ready: true, ` + updated, "outdated (2/3)", false},
-		"operation pending":  {`generation: 2, annotations: {gardener.cloud/operation: reconcile}`, `observedGeneration: 2, ready: true, ` + updated, "not yet started", false},
+		"operation pending":  {`generation: 2, annotations: {gardener.cloud/operation: reconcile}`, `observedGeneration: 2, ready: true, ` + updated, "has not started operation", false},
 		"members not update": {`generation: 2`, `observedGeneration: 2, ready: true, conditions: [{type: AllMembersUpdated, status: "False"}]`, "AllMembersUpdated", false},
 		"not ready, and why": {`generation: 2`, `observedGeneration: 2, conditions: [{type: AllMembersUpdated, status: "True"}, {type: Ready, status: "False", reason: NoQuorum, message: two of three members are down}]`,
 			"not ready yet: Ready is False", false},

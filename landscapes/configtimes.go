@@ -52,7 +52,7 @@ func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 		}
 	}
 	if never {
-		l.reportField(config, "spec.windows", schemas.TypeInvalid, ruleConfig, "none of them ever opens: nothing could be applied any more, not even their removal")
+		l.reportField(config, "spec.windows", schemas.TypeInvalid, ruleConfig, "none of them ever opens: nothing could be applied, not even their removal")
 	}
 }
 

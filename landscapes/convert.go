@@ -130,7 +130,7 @@ func (c *converter) checkAnchor(node *yaml.Node) {
 	if first == nil {
 		c.anchors[node.Anchor] = node
 	} else if first != node {
-		c.add(node, "the anchor is defined twice: first in line %d; give each a name of its own", first.Line)
+		c.add(node, "the anchor is defined twice: first in line %d; give each its own name", first.Line)
 		c.anchors[node.Anchor] = node
 	}
 }

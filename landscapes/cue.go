@@ -55,7 +55,7 @@ func (l *loader) newPackage(files []evaluation.File) evaluation.Package {
 
 // errEvaluationTimeout is the cause of a context that ends because all CUE files together take too
 // long.
-var errEvaluationTimeout = errors.New("the CUE files took too long together")
+var errEvaluationTimeout = errors.New("the CUE files took too long in total")
 
 // evaluate evaluates packages concurrently and returns the objects of each.
 func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error) {
@@ -87,7 +87,7 @@ func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error
 	found := make([][]Declaration, len(packages))
 	for i, pkg := range packages {
 		if late[i] {
-			l.report(pkg.Files[0].Name, 1, 1, evaluation.RuleCUE, schemas.TypeInvalid, "the CUE files of the landscape took longer than %s together: this one was skipped", l.limits.Evaluation)
+			l.report(pkg.Files[0].Name, 1, 1, evaluation.RuleCUE, schemas.TypeInvalid, "the CUE files of the landscape took longer than %s in total: this one was skipped", l.limits.Evaluation)
 			continue
 		}
 		found[i] = l.declareCUE(pkg, results[i])

@@ -74,7 +74,7 @@ func TestFilesThatCUELeavesOut(t *testing.T) {
 func TestTimeForAllCUEFiles(t *testing.T) {
 	fsys := tree(map[string]string{"landscape.yaml": bareConfig, "a.yaml": namespace("a"), "bad.cue": namespaceCUE, "b/good.cue": namespaceCUE})
 	landscape, violations := load(t, fsys, ".", Options{Evaluator: evaluatorFunc(evaluateEndlessly), Limits: Limits{Evaluation: 100 * time.Millisecond}})
-	assert.Equal(t, []string{"bad.cue:1:1 Invalid the CUE files of the landscape took longer than 100ms together: this one was skipped"}, violations)
+	assert.Equal(t, []string{"bad.cue:1:1 Invalid the CUE files of the landscape took longer than 100ms in total: this one was skipped"}, violations)
 	assert.Equal(t, []string{"Namespace a", "Namespace of-cue"}, names(landscape))
 }
 

@@ -144,7 +144,7 @@ func (l *loader) declare(name string, c parsedObject) []Declaration {
 			if _, has := one.object[sopsField]; has {
 				at := one.fieldPosition(sopsField)
 				l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeForbidden,
-					"SOPS metadata (sops:) belong to the file, not to a List item, so nobody can decrypt it; put the object into its own file")
+					"SOPS metadata (sops:) belong to the file, not to a List item, so it cannot be decrypted; put the object into its own file")
 				continue
 			}
 			found = append(found, l.declare(name, one)...)

@@ -22,7 +22,7 @@ func jsonFault(syntax *json.SyntaxError, data, before []byte) (message string, p
 	closes := found == '}' || found == ']'
 	switch {
 	case (isValue || isName) && comma && closes:
-		return fmt.Sprintf("a comma stands before the closing %s; remove the comma", shown), trimmed[:len(trimmed)-1]
+		return fmt.Sprintf("there is a comma before the closing %s; remove the comma", shown), trimmed[:len(trimmed)-1]
 	case (isValue || isName) && found == ',' && comma:
 		return "two commas follow each other; remove one", before
 	case found == '#', found == '/' && strings.ContainsAny(nextByte(data, len(before)), "/*"):
@@ -30,13 +30,13 @@ func jsonFault(syntax *json.SyntaxError, data, before []byte) (message string, p
 	case (isValue || isName) && (found == '\'' || found == '\u201c' || found == '\u201d'):
 		return fmt.Sprintf("text begins with %s; put it in double quotes (\")", shown), before
 	case isName && found == ',':
-		return "a comma stands before the first field; remove the comma", before
+		return "there is a comma before the first field; remove the comma", before
 	case isName:
 		return fmt.Sprintf("the name of a field is expected, in double quotes, and %s is found", shown), before
 	case isValue && len(trimmed) > 0 && (closes || found == ',') && bytes.HasSuffix(trimmed, []byte(":")):
 		return fmt.Sprintf("a field has no value: %s follows the colon; write a value, or null", shown), before
 	case isValue && len(trimmed) > 0 && bytes.HasSuffix(trimmed, []byte("[")) && found == ',':
-		return "a comma stands before the first item; remove the comma", before
+		return "there is a comma before the first item; remove the comma", before
 	case isValue && closes:
 		return fmt.Sprintf("the closing %s has no opening one", shown), before
 	case isValue && (unicode.IsLetter(found) || found == '_'):

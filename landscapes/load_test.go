@@ -92,7 +92,7 @@ func TestBadFiles(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		"tab":             {"x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata:\n\tname: a\n", []string{"x.yaml:4:1 Invalid a tab indents the line; YAML allows spaces only"}},
+		"tab":             {"x.yaml", "apiVersion: v1\nkind: Namespace\nmetadata:\n\tname: a\n", []string{"x.yaml:4:1 Invalid a tab indents the line; YAML allows only spaces"}},
 		"binary":          {"x.yaml", "abc\x00", []string{"x.yaml:1:4 Invalid the file is binary: it holds a zero byte"}},
 		"not UTF-8":       {"x.yaml", "a: b\nc: \xff\n", []string{"x.yaml:2:4 Invalid the file is not UTF-8: byte 0xff"}},
 		"UTF-16":          {"x.yaml", "\xff\xfea\x00", []string{"x.yaml:1:1 Invalid the file is UTF-16; save it as UTF-8"}},

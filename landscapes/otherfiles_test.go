@@ -102,7 +102,7 @@ func TestConfusingFileNames(t *testing.T) {
 func TestPEMTexts(t *testing.T) {
 	const (
 		readable = "holds a private key, which everyone with the repository can use; move it to a Secret encrypted with SOPS, and renew the leaked key"
-		joined   = "begins like PEM, but its lines were joined, so nothing can read it; write the text after | with each line on its own"
+		joined   = "begins like PEM, but its lines were joined, so no program can read it; write the text after |, and keep its line breaks"
 		secret   = "apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: garden}\n"
 		plain    = "the values are readable for everyone who can read the repository; encrypt the file with SOPS, and renew the values"
 		config   = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: garden}\n"

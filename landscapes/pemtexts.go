@@ -87,7 +87,7 @@ func (l *loader) checkPEMTexts(d *Declaration) {
 		case !(isSecret && isSecretField(path[0])) && (privateKey.MatchString(text) || ageKey.MatchString(text)):
 			rule, message = rulePrivateKey, "holds a private key, which everyone with the repository can use; move it to a Secret encrypted with SOPS, and renew the leaked key"
 		case joinedPEM.MatchString(text):
-			rule, message = rulePEM, "begins like PEM, but its lines were joined, so nothing can read it; write the text after | with each line on its own"
+			rule, message = rulePEM, "begins like PEM, but its lines were joined, so no program can read it; write the text after |, and keep its line breaks"
 		default:
 			return
 		}

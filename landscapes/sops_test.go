@@ -158,7 +158,7 @@ func TestPlainValuesInEncryptedFiles(t *testing.T) {
 
 // TestCiphertextWithoutMetadata: otherwise the ciphertext would be applied.
 func TestCiphertextWithoutMetadata(t *testing.T) {
-	const message = "the value is encrypted, but the object has no SOPS metadata (sops:), so nobody can decrypt it; restore them, or encrypt the file with `sops --encrypt`"
+	const message = "the value is encrypted, but the object has no SOPS metadata (sops:), so it cannot be decrypted; restore them, or encrypt the file with `sops --encrypt`"
 	text, _, _ := strings.Cut(sopsFile(t, "secret.yaml"), "sops:")
 	_, violations := parse(t, "secret.yaml", text, testKey(t))
 	assert.Equal(t, []string{"secret.yaml:8:13 Invalid " + message, "secret.yaml:11:8 Invalid " + message}, summaries(violations))

@@ -23,7 +23,7 @@ const wholeFileMessage = "the file is encrypted as a whole, but apiVersion, kind
 
 // signatureMessage is advice about a file without a signature: it was truncated, or edited without
 // SOPS.
-const signatureMessage = "the signature (sops.mac) is damaged or missing, so nobody can decrypt the file; restore it from Git, or encrypt the file again with `sops --encrypt`"
+const signatureMessage = "the signature (sops.mac) is damaged or missing, so the file cannot be decrypted; restore it from Git, or encrypt the file again with `sops --encrypt`"
 
 // checkEncrypted reports values that no key can decrypt, or that must not be encrypted. It needs no
 // key, so that a file has the same verdict with and without one. It returns whether it found
@@ -51,7 +51,7 @@ func (l *loader) checkMetadata(name string, contents []parsedObject) bool {
 		switch {
 		case !has:
 			l.report(name, c.line, c.column, "landscape/sops", schemas.TypeInvalid,
-				"this document has no SOPS metadata (sops:), so nobody can decrypt the file; put it into its own file, or add it with `sops FILE`")
+				"this document has no SOPS metadata (sops:), so the file cannot be decrypted; put it into its own file, or add it with `sops FILE`")
 			sound = false
 		case first == nil:
 			first = metadata
@@ -65,7 +65,7 @@ func (l *loader) checkMetadata(name string, contents []parsedObject) bool {
 		case !reflect.DeepEqual(first, metadata):
 			at := c.fieldPosition(sopsField)
 			l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeInvalid,
-				"the documents have different SOPS metadata (sops:), so nobody can decrypt the file; put each into its own file")
+				"the documents have different SOPS metadata (sops:), so the file cannot be decrypted; put each into its own file")
 			sound = false
 		}
 	}
@@ -95,7 +95,7 @@ func (l *loader) checkValues(name string, c *parsedObject, ciphertexts map[strin
 		if text, ok := value.(string); ok && message == "" && isEncrypted(text) {
 			field := strings.Join(path, ".")
 			if other := ciphertexts[text]; other != "" && other != field {
-				typ, message = schemas.TypeInvalid, "is the encrypted value of "+other+", which nobody can decrypt in another field: edit the file with `sops FILE`"
+				typ, message = schemas.TypeInvalid, "is the encrypted value of "+other+", which cannot be decrypted in another field: edit the file with `sops FILE`"
 			}
 			ciphertexts[text] = field
 		}
@@ -143,7 +143,7 @@ func encryptedValueProblem(path []string, value any, wanted func([]string) bool)
 	kind, ok := ciphertextKind(text)
 	switch {
 	case !ok:
-		return schemas.TypeInvalid, "is damaged: it does not have the form ENC[AES256_GCM,data:…,iv:…,tag:…,type:…], so nobody can decrypt it; restore it from Git"
+		return schemas.TypeInvalid, "is damaged: it does not have the form ENC[AES256_GCM,data:…,iv:…,tag:…,type:…], so it cannot be decrypted; restore it from Git"
 	case wanted != nil && !wanted(path):
 		return schemas.TypeInvalid, "is encrypted, but the SOPS metadata do not select it, so it would stay encrypted: edit the file with `sops FILE`"
 	case !isSecretField(pathInItem(path)[0]):

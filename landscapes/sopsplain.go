@@ -24,7 +24,7 @@ func (l *loader) reportCiphertext(d *Declaration) {
 			Severity: schemas.SeverityError, File: where.File, Line: where.Line, Column: where.Column,
 			Kind: d.kind.Kind, Namespace: d.namespace, Name: d.name,
 			Field: strings.Join(path, "."), Type: schemas.TypeInvalid, Rule: "landscape/sops",
-			Message: "the value is encrypted, but the object has no SOPS metadata (sops:), so nobody can decrypt it; restore them, or encrypt the file with `sops --encrypt`",
+			Message: "the value is encrypted, but the object has no SOPS metadata (sops:), so it cannot be decrypted; restore them, or encrypt the file with `sops --encrypt`",
 		})
 	}, d.content(useShared).origins[0].tree)
 }

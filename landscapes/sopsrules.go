@@ -154,7 +154,7 @@ func (s *sopsRulesParser) parseRule(node *yaml.Node) {
 		}
 	})
 	if node.Kind == yaml.MappingNode && !rule.hasKeys && !s.hasIgnoredField(node) {
-		s.add(node, "the rule names no key, so nobody could decrypt its files; set age to a public key from age-keygen")
+		s.add(node, "the rule names no key, so its files could not be decrypted; set age to a public key from age-keygen")
 	}
 	s.rules = append(s.rules, rule)
 }

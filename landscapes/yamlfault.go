@@ -23,7 +23,7 @@ func (d document) findSyntaxFault() *problem {
 	return s.checkEnd()
 }
 
-const conflictMessage = "a merge conflict was left here: keep what is right, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>"
+const conflictMessage = "a merge conflict was left here: keep the correct lines, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>"
 
 // conflictMarker matches the conflict markers that a merge leaves in a file.
 var conflictMarker = regexp.MustCompile(`^(<<<<<<<|>>>>>>>|\|\|\|\|\|\|\|)( |$)|^=======$`)
@@ -115,7 +115,7 @@ func (s *yamlScan) scanLine(number int, text string) *problem {
 }
 
 // tabIndentMessage needs no prefix to say that the text is invalid YAML.
-const tabIndentMessage = "a tab indents the line; YAML allows spaces only"
+const tabIndentMessage = "a tab indents the line; YAML allows only spaces"
 
 // findMisleadingCharacter finds characters that only look like a space, and typographic quotes
 // where YAML needs its own.

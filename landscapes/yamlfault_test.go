@@ -36,7 +36,7 @@ func TestCauseOfBrokenYAML(t *testing.T) {
 		"end of a merge conflict":  {head + "data:\n  a: c\n«>>>>>>> main\n", "a merge conflict was left here"},
 		"no-break spaces":          {head + "data:\n«\u00a0\u00a0a: b\n  c: d\n", "a no-break space (U+00A0) stands where YAML needs a space"},
 		"no-break space, colon":    {head + "data:\n  a:«\u00a0b\n  c: d\n", "a no-break space (U+00A0) stands where YAML needs a space"},
-		"tab":                      {head + "data:\n«\ta: b\n", "a tab indents the line; YAML allows spaces only"},
+		"tab":                      {head + "data:\n«\ta: b\n", "a tab indents the line; YAML allows only spaces"},
 		"smart quotes":             {head + "data:\n  a: «“b: c”\n", "YAML does not accept these quotes"},
 		"no colon":                 {head + "«data\n  a: b\n", "a colon is missing"},
 		"no colon, with a value":   {head + "data:\n  a: b\n  «c d\n  e: f\n", "a colon is missing"},
@@ -86,7 +86,7 @@ func TestTextAfterObjects(t *testing.T) {
 		"a comment after ...":       {"a.yaml", namespace("a") + "... # end\n# really\n", []string{"a"}, nil},
 		"escapes of JSON":           {"a.json", `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "annotations": {"x": "a\/b \ud83d\ude00"}}}`, []string{"a"}, nil},
 		"a field twice in JSON":     {"a.json", "{\n  \"kind\": \"A\", \"kind\": \"B\"}", nil, []string{`a.json:2:16 Invalid the field "kind" is written twice: first in line 2`}},
-		"an anchor twice":           {"a.yaml", namespace("a") + "x: &a 1\ny: &a 2\nz: *a\n", nil, []string{"a.yaml:6:4 Invalid the anchor is defined twice: first in line 5; give each a name of its own"}},
+		"an anchor twice":           {"a.yaml", namespace("a") + "x: &a 1\ny: &a 2\nz: *a\n", nil, []string{"a.yaml:6:4 Invalid the anchor is defined twice: first in line 5; give each its own name"}},
 		"an invisible name":         {"a.yaml", namespace("a") + "\u200bx: 1\n", nil, []string{"a.yaml:5:1 Invalid the name of the field contains a zero-width space (U+200B), which is invisible or looks like a space; retype the name"}},
 		"an invisible value":        {"a.yaml", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\u00a0\n", nil, []string{"a.yaml:4:9 Invalid the value ends with a no-break space (U+00A0), which is invisible; remove it, or put the value in quotes"}},
 	}
@@ -110,8 +110,8 @@ func TestTextAfterObjects(t *testing.T) {
 func TestFaultsOfJSON(t *testing.T) {
 	const object = `{"apiVersion": "v1", "kind": "Namespace", "metadata": `
 	for text, want := range map[string]string{
-		object + `{"name": "a"},}`:                      `68 a comma stands before the closing "}"; remove the comma`,
-		object + `{"name": "a", "finalizers": ["x",]}}`: `87 a comma stands before the closing "]"; remove the comma`,
+		object + `{"name": "a"},}`:                      `68 there is a comma before the closing "}"; remove the comma`,
+		object + `{"name": "a", "finalizers": ["x",]}}`: `87 there is a comma before the closing "]"; remove the comma`,
 		object + `{"name": "a",, "x": 1}}`:              `68 two commas follow each other; remove one`,
 		object + `{"name": "a"}} // x`:                  `70 comments are not allowed; remove the comment, or rename the file to .yaml and begin comments with #`,
 		object + `{"name": 'a'}}`:                       `64 text begins with "'"; put it in double quotes (")`,

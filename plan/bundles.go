@@ -104,7 +104,7 @@ func compareObject(m redact.Masking, o, n placedObject, known bool) (change.Item
 	}
 	item.Action, item.Reason = objectChange{o.object.Object, n.object.Object, item.Fields, n.isAutoscaled}.predictAction(o.object.Unstructured, n.object.Unstructured)
 	if why := ignoreReason(o.object.Unstructured); why != "" {
-		item.Reason = joinSentences(item.Reason, "it was not applied until now ("+why+"): the cluster may have a different object, or none")
+		item.Reason = joinSentences(item.Reason, "it was not applied before ("+why+"): the cluster may have a different object, or none")
 	}
 	if before, after := o.defaulted[item.Object], n.defaulted[item.Object]; before != nil && after != nil {
 		judged := item

@@ -24,7 +24,7 @@ var effects = map[string]func(f change.Field, old, new *unstructured.Unstructure
 		case f.Path == "spec.replicas" && scaled && isDecreased(f):
 			return "deletes the data of removed pods"
 		case isWithin(f.Path, "spec.updateStrategy") && isPartitionLowered(old, new):
-			return "rolls the pods that its partition has held back, if any"
+			return "rolls the pods that its partition has excluded, if any"
 		}
 		return ""
 	},

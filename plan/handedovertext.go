@@ -32,7 +32,7 @@ func PrintHandedOver(w io.Writer, fields []change.HandedOver) error {
 		return nil
 	}
 	var b strings.Builder
-	b.WriteString("Handed over to controllers, and left as they set it:\n")
+	b.WriteString("Handed over to controllers, whose values stay:\n")
 	for _, f := range fields {
 		b.WriteString("  " + HandedOverText(f) + "\n")
 	}

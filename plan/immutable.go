@@ -35,19 +35,19 @@ func (e objectChange) predictAction(old, new *unstructured.Unstructured) (change
 	never := e.refusedPaths(unrecreatableRules[change.RefOf(old).GroupKind()])
 	switch {
 	case len(never) > 0 && old.GetName() == new.GetName():
-		return change.Fail, strings.Join(never, ", ") + " cannot be changed, not even in a new object of this name: the API server will refuse it"
+		return change.Fail, strings.Join(never, ", ") + " cannot be changed, not even in a new object of this name: the API server refuses it"
 	case hit == "":
 		return change.Change, stay
 	case old.GetName() != new.GetName():
 		return change.Change, "its name is a hash of its content: the old object is deleted when nothing refers to it any more"
 	case slices.Contains(neverRecreated, old.GetKind()) && isKnownGroup(change.RefOf(old)):
-		return change.Fail, hit + " cannot be changed, and an object of this kind is never recreated: the API server will refuse it"
+		return change.Fail, hit + " cannot be changed, and an object of this kind is never recreated: the API server refuses it"
 	case old.GetKind() == "Service" && change.RefOf(old).Group() == "" && hit != "" && hasAddressConflict(e):
-		return change.Fail, hit + " cannot be changed, and the Service cannot be recreated with the address or node port that it holds: the API server will refuse it"
+		return change.Fail, hit + " cannot be changed, and the Service cannot be recreated with the address or node port that it holds: the API server refuses it"
 	case frozen && old.GetKind() != "InternalSecret", isTrue(old, annotationRecreate), isTrue(new, annotationRecreate):
 		return change.Recreate, hit + " cannot be changed"
 	}
-	return change.Fail, fmt.Sprintf("%s cannot be changed: the API server will refuse it; annotation %s=true deletes and recreates the object", hit, annotationRecreate)
+	return change.Fail, fmt.Sprintf("%s cannot be changed: the API server refuses it; annotation %s=true deletes and recreates the object", hit, annotationRecreate)
 }
 
 // retainedText names declared fields without an effect.

@@ -50,7 +50,7 @@ func duplicateObjectsAcrossBundles(bundles []Bundle, clusterOf func(Bundle) stri
 			}
 			oneOwner := first.bundle.Owner.String() == b.Owner.String()
 			if oneOwner == ofOneOwner && first.bundle.ID() != b.ID() {
-				out = append(out, fmt.Errorf("cluster %s: %s %s is rendered by %s, bundle %s (%s) and by %s, bundle %s (%s): leave it to one of them",
+				out = append(out, fmt.Errorf("cluster %s: %s %s is rendered by %s, bundle %s (%s) and by %s, bundle %s (%s): render it in only one of them",
 					cluster, gvk.Kind, nameOf(o), first.bundle.Owner, first.bundle.Name, first.origin, b.Owner, b.Name, o.Origin))
 			}
 		}

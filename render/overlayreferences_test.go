@@ -107,7 +107,7 @@ func TestOverlayReferences(t *testing.T) {
 		"flag given twice":            {containerPatch("args: [--size=1, --size=2]"), "args[1]: --size is given already, as 1: most programs take the last one; replace it"},
 		"time without a unit":         {containerPatch("args: [--size=1, --request-timeout=60]"), "args[1]: --request-timeout=60: is not a duration such as 30s, 5m or 1h30m"},
 		"switch in words":             {containerPatch("args: [--size=1, --leader-elect=yes]"), "args[1]: --leader-elect=yes: a switch is true or false"},
-		"all modes":                   {containerPatch("args: [--size=1, '--authorization-mode=Node,AlwaysAllow']"), "args[1]: --authorization-mode=Node,AlwaysAllow: everybody may do everything"},
+		"all modes":                   {containerPatch("args: [--size=1, '--authorization-mode=Node,AlwaysAllow']"), "args[1]: --authorization-mode=Node,AlwaysAllow: everyone may do everything"},
 		"cipher suite":                {containerPatch("args: [--size=1, --tls-cipher-suites=TLS_AES_128_GCM_SHA512]"), `there is no cipher suite "TLS_AES_128_GCM_SHA512"; did you mean "TLS_AES_128_GCM_SHA256"?`},
 		"flags that are fine":         {containerPatch("args: [--size=1, --request-timeout=1m, --min-request-timeout=300, --leader-elect=true, --audit-log-maxage=30]"), ""},
 		"second owner of pods":        {added("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x, namespace: garden}\nspec: {selector: {matchLabels: {app: single}}, template: {metadata: {labels: {app: single}}, spec: {containers: [{name: a, image: 'i:1'}]}}}\n"), "Deployment garden/x: spec.selector: Deployment single has the same selector"},

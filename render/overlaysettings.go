@@ -109,7 +109,7 @@ func flagValueFault(name, value string) string {
 	has := func(word string) bool { return slices.Contains(strings.Split(value, ","), word) }
 	switch {
 	case name == "authorization-mode" && has("AlwaysAllow"):
-		return "everybody may do everything"
+		return "everyone may do everything"
 	case name == "anonymous-auth" && value == "true":
 		return "requests without credentials are answered"
 	case name == "tls-min-version" && !slices.Contains([]string{"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"}, value):

@@ -52,7 +52,7 @@ func TestDuplicates(t *testing.T) {
 		return strings.Replace(component("cue: ["+oneConfigMap+"]", ""), "bundles: app", "bundles: "+name, 1)
 	}
 	_, err = renderSmall(t, map[string]string{"garden/a/component.cue": named("one"), "garden/b/component.cue": named("two")})
-	require.EqualError(t, err, "cluster runtime: ConfigMap garden/a is rendered by garden local, bundle one (components/garden/a/component.cue:4) and by garden local, bundle two (components/garden/b/component.cue:4): leave it to one of them")
+	require.EqualError(t, err, "cluster runtime: ConfigMap garden/a is rendered by garden local, bundle one (components/garden/a/component.cue:4) and by garden local, bundle two (components/garden/b/component.cue:4): render it in only one of them")
 }
 
 // TestDuplicatesBetweenOwners: a Shoot must not bring objects of its Seed.
@@ -66,7 +66,7 @@ func TestDuplicatesBetweenOwners(t *testing.T) {
 	bundles := []Bundle{bundle(seed, "one", "g/v1", "x"), bundle(a, "two", "g/v2", "x"), bundle(b, "two", "g/v1", "x"), bundle(a, "three", "h/v1", "x")}
 	errs := duplicateObjectsAcrossBundles(bundles, clusterOf, false)
 	require.Len(t, errs, 1)
-	require.EqualError(t, errs[0], "cluster eu: X x is rendered by seed eu, bundle one (eu.cue:3) and by shoot n/a, bundle two (a.cue:3): leave it to one of them")
+	require.EqualError(t, errs[0], "cluster eu: X x is rendered by seed eu, bundle one (eu.cue:3) and by shoot n/a, bundle two (a.cue:3): render it in only one of them")
 	assert.Empty(t, duplicateObjectsAcrossBundles(bundles, clusterOf, true))
 
 	errs = duplicateBundleNames([]Bundle{bundle(seed, "one", "g/v1", "x"), bundle(a, "one", "g/v1", "y"), bundle(b, "one", "g/v1", "y")}, clusterOf)

@@ -75,7 +75,7 @@ func checkConfigMapData(in ruleInput) []finding {
 	binary := d.addValues(in.object, "binaryData", true)
 	for _, key := range slices.Sorted(maps.Keys(binary)) {
 		if _, double := plain[key]; double {
-			d.add(fieldpath.Path{"binaryData", fieldpath.Key(key)}, TypeDuplicate, "the key %q is in data, too; a key may be in one of them only", key)
+			d.add(fieldpath.Path{"binaryData", fieldpath.Key(key)}, TypeDuplicate, "the key %q is in data, too; a key may be in only one of them", key)
 		}
 	}
 	d.checkSize()

@@ -10,18 +10,18 @@ func cloudProfileGoRules() []goRule {
 	}
 	return []goRule{
 		rule("kubernetes-versions", "Kubernetes versions are valid, with stages in order and one supported for each minor",
-			"The newest version does not expire. Lifecycles need a feature gate of gardener-apiserver. In Go, because versions and times are compared.", checkProfileKubernetesVersions).withFields("spec.kubernetes.versions"),
+			"The newest version does not expire. Lifecycles need a feature gate of gardener-apiserver. The rule is in Go because versions and times are compared.", checkProfileKubernetesVersions).withFields("spec.kubernetes.versions"),
 		rule("image-versions", "Machine image versions are semantic, with stages in order and one supported for each minor",
-			"Lifecycles need a feature gate of gardener-apiserver. In Go, because versions and times are compared.", checkProfileImageVersions).withFields("spec.machineImages"),
+			"Lifecycles need a feature gate of gardener-apiserver. The rule is in Go because versions and times are compared.", checkProfileImageVersions).withFields("spec.machineImages"),
 		rule("capability-definitions", "Capabilities have names and values, and architecture is one of them",
-			"Findings name a capability as a field of machineCapabilities, as upstream does. In Go, because CUE has no way to give a value another path.", checkCapabilityDefinitions).withFields("spec.machineCapabilities"),
+			"Findings name a capability as a field of machineCapabilities, as upstream does. The rule is in Go because CUE has no way to give a value another path.", checkCapabilityDefinitions).withFields("spec.machineCapabilities"),
 		rule("capability-uses", "Machine types and images use the capabilities that are defined",
-			"A machine has one architecture. In Go, because the message names the intended value.", checkCapabilityUses).withFields("spec.machineImages.versions.architectures", "spec.machineImages.versions.capabilityFlavors", "spec.machineTypes.architecture", "spec.machineTypes.capabilities"),
+			"A machine has one architecture. The rule is in Go because the message names the intended value.", checkCapabilityUses).withFields("spec.machineImages.versions.architectures", "spec.machineImages.versions.capabilityFlavors", "spec.machineTypes.architecture", "spec.machineTypes.capabilities"),
 		rule("amounts", "Amounts of machine types and volumes are not negative",
-			"In Go, because CUE has no arithmetic on quantities.", checkProfileAmounts).withFields("spec.machineTypes", "spec.volumeTypes"),
+			"The rule is in Go because CUE has no arithmetic on quantities.", checkProfileAmounts).withFields("spec.machineTypes", "spec.volumeTypes"),
 		rule("selectors", "The seed selector and the labels of regions are valid",
-			"In Go, because the API server's own function decides.", checkProfileSelectors).withFields("spec.regions.labels", "spec.seedSelector"),
+			"The rule is in Go because the API server's own function decides.", checkProfileSelectors).withFields("spec.regions.labels", "spec.seedSelector"),
 		rule("ca-bundle", "The CA bundle is a certificate",
-			"Nodes trust it. In Go, because certificates are parsed.", checkProfileCABundle).withFields("spec.caBundle"),
+			"Nodes trust it. The rule is in Go because certificates are parsed.", checkProfileCABundle).withFields("spec.caBundle"),
 	}
 }

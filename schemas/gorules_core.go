@@ -18,44 +18,44 @@ func coreGoRules() []goRule {
 	const validation = "pkg/api/core/validation/"
 	return []goRule{
 		{Rule: Rule{ID: "any/frozen-while-deleted", Kind: "*", Title: "Nothing changes in the spec of an extension or its parts while they are being deleted",
-			Doc:    "These are ControllerRegistrations, ControllerInstallations and the kinds of extensions.gardener.cloud. In Go, because CUE does not compare objects.",
+			Doc:    "These are ControllerRegistrations, ControllerInstallations and the kinds of extensions.gardener.cloud. The rule is in Go because CUE does not compare objects.",
 			Source: validation + "controllerregistration.go, controllerinstallation.go, pkg/api/extensions/validation", Fields: []string{"spec"}, Language: "go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange}, check: checkFrozenDuringDeletion},
 		rule("ControllerDeployment", "values", "Templates in the values of a chart are references to its resources",
-			"A template is {{ .resources.NAME.data.KEY }}, with a name of the list of resources. In Go, because values have any form and depth.", validation+"utils.go", checkDeploymentValues).withFields("helm.values", "providerConfig"),
+			"A template is {{ .resources.NAME.data.KEY }}, with a name of the list of resources. The rule is in Go because values have any form and depth.", validation+"utils.go", checkDeploymentValues).withFields("helm.values", "providerConfig"),
 		rule("Extension", "values", "Templates in the values of a chart are references to its resources",
-			"A template is {{ .resources.NAME.data.KEY }}, with a name of spec.deployment.resources. In Go, because values have any form and depth.", validation+"utils.go", checkExtensionValues).withFields("spec.deployment.admission.values", "spec.deployment.extension.runtimeClusterValues", "spec.deployment.extension.values"),
+			"A template is {{ .resources.NAME.data.KEY }}, with a name of spec.deployment.resources. The rule is in Go because values have any form and depth.", validation+"utils.go", checkExtensionValues).withFields("spec.deployment.admission.values", "spec.deployment.extension.runtimeClusterValues", "spec.deployment.extension.values"),
 		rule("ControllerRegistration", "selector", "The seed selector is a label selector",
-			"In Go, because the API server's own function decides.", validation+"controllerregistration.go", func(in ruleInput) []finding {
+			"The rule is in Go because the API server's own function decides.", validation+"controllerregistration.go", func(in ruleInput) []finding {
 				return checkSelectorAt(in, "spec", "deployment", "seedSelector")
 			}).withFields("spec.deployment.seedSelector"),
 		rule("ExposureClass", "selector", "The seed selector is a label selector",
-			"In Go, because the API server's own function decides.", validation+"exposureclass.go", func(in ruleInput) []finding {
+			"The rule is in Go because the API server's own function decides.", validation+"exposureclass.go", func(in ruleInput) []finding {
 				return checkSelectorAt(in, "scheduling", "seedSelector")
 			}).withFields("scheduling.seedSelector"),
 		rule("ExposureClass", "stays", "Handler and scheduling of an ExposureClass never change",
-			"Shoots were placed by them. Create another ExposureClass. In Go, because CUE does not compare objects.", validation+"exposureclass.go", func(in ruleInput) []finding {
+			"Shoots were placed by them. Create another ExposureClass. The rule is in Go because CUE does not compare objects.", validation+"exposureclass.go", func(in ruleInput) []finding {
 				return checkUnchanged(in, "handler", "scheduling")
 			}).withFields("handler", "scheduling").withChangeClass(),
 		rule("SecretBinding", "stays", "The references of a SecretBinding never change",
-			"Shoots use these credentials. Create another binding. A provider can be set later where there was none. In Go, because CUE does not compare objects.", validation+"secretbinding.go", checkSecretBindingUpdate).withFields("provider", "quotas", "secretRef").withChangeClass(),
+			"Shoots use these credentials. Create another binding. A provider can be set later where there was none. The rule is in Go because CUE does not compare objects.", validation+"secretbinding.go", checkSecretBindingUpdate).withFields("provider", "quotas", "secretRef").withChangeClass(),
 		rule("CredentialsBinding", "stays", "The references of a CredentialsBinding never change",
-			"Shoots use these credentials. Create another binding. In Go, because CUE does not compare objects.", "pkg/api/security/validation/credentialsbinding.go", func(in ruleInput) []finding {
+			"Shoots use these credentials. Create another binding. The rule is in Go because CUE does not compare objects.", "pkg/api/security/validation/credentialsbinding.go", func(in ruleInput) []finding {
 				return checkUnchanged(withReferenceNamespaces(in), "credentialsRef", "quotas", "provider")
 			}).withFields("credentialsRef", "provider", "quotas").withChangeClass(),
 		rule("InternalSecret", "data", "The keys of an InternalSecret can be file names, fit its type, and the values fit into 1 MiB",
-			"Keys have letters, digits, '-', '_' and '.'. In Go, because CUE cannot count bytes of base64, and because no value may get into a message.", validation+"internalsecret.go", checkSecretData).withFields("data"),
+			"Keys have letters, digits, '-', '_' and '.'. The rule is in Go because CUE cannot count bytes of base64, and because no value may get into a message.", validation+"internalsecret.go", checkSecretData).withFields("data"),
 		rule("InternalSecret", "values-stay", "The values of an immutable InternalSecret never change",
-			"Create another InternalSecret. In Go, because no value may get into a message.", validation+"internalsecret.go", checkInternalSecretUpdate).withFields("data").withChangeClass(),
+			"Create another InternalSecret. The rule is in Go because no value may get into a message.", validation+"internalsecret.go", checkInternalSecretUpdate).withFields("data").withChangeClass(),
 		rule("Quota", "amounts", "Limits of a Quota are not negative",
-			"In Go, because CUE has no arithmetic on quantities.", validation+"quota.go", checkQuotaAmounts).withFields("spec.metrics"),
+			"The rule is in Go because CUE has no arithmetic on quantities.", validation+"quota.go", checkQuotaAmounts).withFields("spec.metrics"),
 		rule("Bastion", "addresses", "A Bastion has a public key and ranges of source addresses",
-			"In Go, because keys are parsed. Upstream reports all ranges at spec.ingress.", "pkg/api/operations/validation/bastion.go", checkBastionForms).withFields("spec.ingress", "spec.sshPublicKey"),
+			"The rule is in Go because keys are parsed. Upstream reports all ranges at spec.ingress.", "pkg/api/operations/validation/bastion.go", checkBastionForms).withFields("spec.ingress", "spec.sshPublicKey"),
 		rule("NamespacedCloudProfile", "versions", "Versions of Kubernetes and images are valid, with stages in order",
-			"As for a CloudProfile, but the list of versions may be empty. In Go, because versions and times are compared.", validation+"namespacedcloudprofile.go, utils.go", checkNamespacedVersions).withFields("spec.kubernetes.versions", "spec.machineImages"),
+			"The rule is that of a CloudProfile, but the list of versions may be empty. The rule is in Go because versions and times are compared.", validation+"namespacedcloudprofile.go, utils.go", checkNamespacedVersions).withFields("spec.kubernetes.versions", "spec.machineImages"),
 		rule("NamespacedCloudProfile", "amounts", "Amounts of machine types and volumes are not negative",
-			"In Go, because CUE has no arithmetic on quantities.", validation+"utils.go", checkProfileAmounts).withFields("spec.machineTypes", "spec.volumeTypes"),
+			"The rule is in Go because CUE has no arithmetic on quantities.", validation+"utils.go", checkProfileAmounts).withFields("spec.machineTypes", "spec.volumeTypes"),
 		rule("NamespacedCloudProfile", "ca-bundle", "The CA bundle is a certificate",
-			"Nodes trust it. In Go, because certificates are parsed.", validation+"namespacedcloudprofile.go", checkProfileCABundle).withFields("spec.caBundle"),
+			"Nodes trust it. The rule is in Go because certificates are parsed.", validation+"namespacedcloudprofile.go", checkProfileCABundle).withFields("spec.caBundle"),
 	}
 }
 

@@ -11,14 +11,14 @@ func extensionsGoRules() []goRule {
 	}
 	return []goRule{
 		rule("DNSRecord", "addresses", "Values of an A or AAAA record are IP addresses",
-			"In Go, because upstream accepts every form that Go reads.", "dnsrecord.go", checkDNSAddresses).withFields("spec.values"),
+			"The rule is in Go because upstream accepts every form that Go reads.", "dnsrecord.go", checkDNSAddresses).withFields("spec.values"),
 		rule("Network", "ranges", "Pods and services of a network have ranges of its IP family that do not overlap",
-			"With both families each range may be of either. In Go, because CUE has no arithmetic on addresses.", "network.go", checkExtensionNetworks).withFields("spec.podCIDR", "spec.serviceCIDR"),
+			"With both families each range may be of either. The rule is in Go because CUE has no arithmetic on addresses.", "network.go", checkExtensionNetworks).withFields("spec.podCIDR", "spec.serviceCIDR"),
 		rule("OperatingSystemConfig", "registries", "Registries are mirrored once, by hosts with a URL",
-			"An upstream is a host with or without a port, or _default. In Go, because URLs are parsed.", "operatingsystemconfig.go", checkContainerdRegistries).withFields("spec.criConfig.containerd.registries"),
+			"An upstream is a host with or without a port, or _default. The rule is in Go because URLs are parsed.", "operatingsystemconfig.go", checkContainerdRegistries).withFields("spec.criConfig.containerd.registries"),
 		rule("SelfHostedShootExposure", "addresses", "IP addresses of an endpoint are valid",
-			"In Go, because the API server's own function decides.", "selfhostedshootexposure.go", checkExposureAddresses).withFields("spec.endpoints.addresses.address"),
+			"The rule is in Go because the API server's own function decides.", "selfhostedshootexposure.go", checkExposureAddresses).withFields("spec.endpoints.addresses.address"),
 		rule("Worker", "amounts", "The capacity of nodes is not negative, and whole where the resource is counted",
-			"In Go, because CUE has no arithmetic on quantities.", "worker.go", checkWorkerAmounts).withFields("spec.pools.nodeTemplate"),
+			"The rule is in Go because CUE has no arithmetic on quantities.", "worker.go", checkWorkerAmounts).withFields("spec.pools.nodeTemplate"),
 	}
 }

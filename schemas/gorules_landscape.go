@@ -21,13 +21,13 @@ var componentKinds = map[string]bool{
 func landscapeGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "landscape/external-kinds", Kind: "Landscape", Title: "Objects outside of the landscape are of kinds that it can refer to",
-			Doc:    "An entry of another or misspelt kind has no effect: references to the object stay errors. The same holds for an entry without a namespace, if its kind is namespaced. In Go, because the kinds come from the schemas and the components.",
+			Doc:    "An entry of another or misspelt kind has no effect: references to the object stay errors. The same holds for an entry without a namespace, if its kind is namespaced. The rule is in Go because the kinds come from the schemas and the components.",
 			Source: "ours", Fields: []string{"spec.external.kind", "spec.external.namespace"}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkExternalKinds},
 		newGoWarning("Landscape", "external-extensions", "Extensions that are made elsewhere have the name of a provider that is used",
-			"Published extensions are named after what they serve, such as provider-aws. In Go, because the message names the intended one.",
+			"Published extensions are named after what they serve, such as provider-aws. The rule is in Go because the message names the intended one.",
 			"ours", checkExternalExtensions).withFields("spec.external"),
 		newGoWarning("Landscape", "empty-texts", "A text of landscape.yaml is not empty",
-			"An empty text counts as unset: an empty context is the current context of the kubeconfig. In Go, because it is about every text.",
+			"An empty text counts as unset: an empty context is the current context of the kubeconfig. The rule is in Go because it is about every text.",
 			"ours", checkLandscapeEmptyTexts).withFields("spec"),
 	}
 }

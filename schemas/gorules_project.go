@@ -4,7 +4,7 @@ package schemas
 func projectGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "project/dual-approval-selectors", Kind: "Project", Title: "Selectors of dual approval are label selectors",
-			Doc:    "The deletion of Shoots with matching labels needs a second person. In Go, because the API server's own function decides.",
+			Doc:    "The deletion of Shoots with matching labels needs a second person. The rule is in Go because the API server's own function decides.",
 			Source: "k8s.io/apimachinery/pkg/apis/meta/v1/validation", Fields: []string{"spec.dualApprovalForDeletion.selector"}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkDualApprovalSelectors},
 	}
 }

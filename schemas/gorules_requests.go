@@ -22,7 +22,7 @@ func requestGoRules() []goRule {
 	)
 	encrypted := func(kind, server string) goRule {
 		return newGoWarning(kind, "encrypted-resources", "Resources that are encrypted exist",
-			"A resource without a dot belongs to the core group. An entry that does not exist encrypts nothing. In Go, because the message names the intended resource.",
+			"A resource without a dot belongs to the core group. An entry that does not exist encrypts nothing. The rule is in Go because the message names the intended resource.",
 			"ours", encryptionResourcesCheck(server)).withFields(server + ".encryptionConfig")
 	}
 	named := func(kind string, lists ...resourceList) goRule {
@@ -31,7 +31,7 @@ func requestGoRules() []goRule {
 			fields[i] = list.at
 		}
 		return newGoWarning(kind, "named-resources", "Resources of caches, limits and stores exist",
-			"An entry for another resource has no effect. In Go, because the message names the intended resource.",
+			"An entry for another resource has no effect. The rule is in Go because the message names the intended resource.",
 			"ours", namedResourcesCheck(lists)).withFields(fields...)
 	}
 	return []goRule{
@@ -43,10 +43,10 @@ func requestGoRules() []goRule {
 			resourceList{gardenerServer + ".watchCacheSizes.resources", "apiGroup", "resource"},
 			resourceList{gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.limits", "apiGroups", "resources"}),
 		newGoWarning("Garden", "quota-resources", "Quotas for projects are ResourceQuotas that count existing resources",
-			"A count of another resource limits nothing. In Go, because the resources come from the schemas.",
+			"A count of another resource limits nothing. The rule is in Go because the resources come from the schemas.",
 			"ours", checkQuotaResources).withFields(gardener + "gardenerControllerManager.defaultProjectQuotas"),
 		newGoWarning("Garden", "known-subjects", "Users and groups of the system have an existing name",
-			"A misspelt name of the system matches nobody. In Go, because the message names the intended one.",
+			"A misspelt name of the system matches no user. The rule is in Go because the message names the intended one.",
 			"ours", checkSubjects).withFields(gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.unrestrictedSubjects"),
 	}
 }

@@ -406,7 +406,7 @@ func (d *ruleDeclarations) read(file *ast.File) error {
 				d.add(name, x.Value)
 			}
 		default:
-			return fmt.Errorf("%s: a file of rules declares fields only", x.Pos())
+			return fmt.Errorf("%s: a file of rules declares only fields", x.Pos())
 		}
 	}
 	return nil

@@ -233,7 +233,7 @@ func formPodSecurityVersion(r *pluginReport, field fieldValue) {
 	} else if !podSecurityVersionPattern.MatchString(field.text()) {
 		r.rejected.add(field, TypeInvalid, "%q is not a version: it must be latest, or a minor version such as v1.34", field.text())
 	} else if minor := minorOf(strings.TrimPrefix(field.text(), "v")); r.minor > 0 && minor > r.minor {
-		r.ignored.add(field, TypeInvalid, "%s is above the version of the cluster, which has the standards up to v1.%d only", field.text(), r.minor)
+		r.ignored.add(field, TypeInvalid, "%s is above the version of the cluster, which has only the standards up to v1.%d", field.text(), r.minor)
 	}
 }
 

@@ -4,7 +4,7 @@ package schemas
 func listKeyRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "any/list-keys", Kind: "*", Title: "A list with keys has each key once",
-			Doc:    "The API merges such lists item by item and refuses two items with one key. In Go, because the lists are those of the definitions.",
+			Doc:    "The API merges such lists item by item and refuses two items with one key. The rule is in Go because the lists are those of the definitions.",
 			Source: "x-kubernetes-list-type and x-kubernetes-list-map-keys of api/crds", Fields: []string{""}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkListKeys},
 	}
 }

@@ -145,7 +145,7 @@ func checkOpenProjects(in ruleInput) []finding {
 	r := &findingCollector{}
 	for _, member := range fieldsAtPath(fieldValue{value: in.object}, "spec.members[]") {
 		if name := member.lookup("name"); slices.Contains(allUserGroups, name.text()) {
-			r.add(name, TypeInvalid, "the group %q contains everybody, so each user gets the roles of the member", name.text())
+			r.add(name, TypeInvalid, "the group %q contains every user, so each user gets the roles of the member", name.text())
 		} else if words := requests.CheckSubject(name.text()); words != "" {
 			r.add(name, TypeNotSupported, "%s", words)
 		}

@@ -168,14 +168,14 @@ func (m *Manager) createSecret(ctx context.Context, p *secretPlan) (*secretRecor
 func (m *Manager) adoptSecret(ctx context.Context, p *secretPlan) (*secretRecord, error) {
 	found, err := m.store.Get(ctx, m.namespace, p.objectName)
 	if err != nil {
-		return nil, fmt.Errorf("reading Secret %s, which somebody else created: %w", p.objectName, err)
+		return nil, fmt.Errorf("reading Secret %s, which another program created: %w", p.objectName, err)
 	}
 	r := newSecretRecord(found)
 	if other := r.labels[labelManagerIdentity]; other != "" && other != m.identity {
 		return nil, fmt.Errorf("the Secret %s belongs to secrets manager %s: one of the two requests needs another name", p.objectName, other)
 	}
 	if err := p.validateData(r.data); err != nil {
-		return nil, fmt.Errorf("the Secret %s exists and cannot be used: %w; delete it or move it away", p.objectName, err)
+		return nil, fmt.Errorf("the Secret %s exists and cannot be used: %w; delete it or rename it", p.objectName, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -319,7 +319,7 @@ func (m *Manager) ensureDerived(ctx context.Context, c Config, p *secretPlan) (R
 		}
 	}
 	if dataChecksum(r.data) != dataChecksum(data) {
-		return Ref{}, errors.New("the Secret " + p.objectName + " exists with other content: delete it or move it away")
+		return Ref{}, errors.New("the Secret " + p.objectName + " exists with other content: delete it or rename it")
 	}
 	if r, err = m.reconcileLabels(ctx, r, p.labels); err != nil {
 		return Ref{}, err

@@ -97,9 +97,9 @@ func CredentialsOf(address string, data map[string][]byte) (Credentials, error) 
 func (c Credentials) checkHTTP(scheme string, data map[string][]byte) error {
 	switch {
 	case c.BearerToken != "" && (c.Username != "" || c.Password != ""):
-		return newError(ReasonInvalid, "the Secret has bearerToken and username or password: only one of both can be sent")
+		return newError(ReasonInvalid, "the Secret has bearerToken and username or password: only one of the two can be sent")
 	case len(c.Registries) > 0 && (c.BearerToken != "" || c.Username != "" || c.Password != ""):
-		return newError(ReasonInvalid, "the Secret has .dockerconfigjson and another login: only one of both can be sent")
+		return newError(ReasonInvalid, "the Secret has .dockerconfigjson and another login: only one of the two can be sent")
 	case c.Username != "" && c.Password == "":
 		return newError(ReasonInvalid, "the Secret has username and no password")
 	case c.Username == "" && c.Password != "":

@@ -110,7 +110,7 @@ func openStore(dir gitDir) (*gitStore, error) {
 func (s *gitStore) missingObjectHint(root string) string {
 	switch {
 	case s.promisor != "":
-		return fmt.Sprintf("the Git repository %s is a partial clone%s and lacks an object: `git fetch --refetch --no-filter %s` gets all of them; Pergola fetches none by itself", root, s.filter, s.promisor)
+		return fmt.Sprintf("the Git repository %s is a partial clone%s and lacks an object: `git fetch --refetch --no-filter %s` gets all of them; Pergola never fetches them", root, s.filter, s.promisor)
 	case len(s.objectStores.missing) > 0:
 		return fmt.Sprintf("the Git repository %s borrows objects from %s (objects/info/alternates), which does not exist: restore that folder, or clone without --reference and --shared",
 			root, strings.Join(s.objectStores.missing, ", "))

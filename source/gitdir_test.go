@@ -280,11 +280,11 @@ func TestRepositoryOfAnotherOwner(t *testing.T) {
 	r.program.path = pretending
 	for _, rev := range []string{"HEAD", "main~1", "HEAD@{1}"} {
 		_, err = r.At(rev)
-		require.ErrorContains(t, err, "which belongs to somebody else: if you trust it, run `git config --global --add safe.directory "+repo.Work+"`")
+		require.ErrorContains(t, err, "which belongs to another user: if you trust it, run `git config --global --add safe.directory "+repo.Work+"`")
 	}
 	repo.Git("config", "safe.directory", "*") // the repository has no say in this
 	_, err = r.At("HEAD")
-	require.ErrorContains(t, err, "belongs to somebody else")
+	require.ErrorContains(t, err, "belongs to another user")
 	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[safe]\n\tdirectory = \"/else\\\"where\\\\\"\n\tdirectory = "+repo.Work+"\n"), 0o600))
 	at, err := r.At("HEAD")
 	require.NoError(t, err)

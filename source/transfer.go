@@ -84,7 +84,7 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 		return err
 	}
 	if !cache.hasObject(want) {
-		return newError(ReasonReferenceNotFound, "%s has no commit %s, or no branch or tag leads to it any more", r.displayURL(), head.Commit)
+		return newError(ReasonReferenceNotFound, "%s has no commit %s, or no branch or tag leads to it now", r.displayURL(), head.Commit)
 	}
 	return nil
 }

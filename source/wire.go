@@ -122,7 +122,7 @@ func refusalError(answer string) error {
 	answer = boundedLine(answer, 200)
 	switch {
 	case unknownCommitPattern.MatchString(answer):
-		return &Error{Reason: ReasonReferenceNotFound, Message: "the server does not give out this commit (any more): it says \"" + answer + "\""}
+		return &Error{Reason: ReasonReferenceNotFound, Message: "the server does not serve this commit: it says \"" + answer + "\""}
 	case deniedPattern.MatchString(answer):
 		return &Error{Reason: ReasonAuthenticationFailed, Message: "the server refuses these credentials: it says \"" + answer + "\""}
 	case notFoundPattern.MatchString(answer):

@@ -157,7 +157,7 @@ func (w *sshWire) start(ctx context.Context) (*uploadPack, error) {
 	})
 	switch {
 	case mismatch != nil:
-		return abandon(newError(ReasonHostKeyMismatch, "the SSH server %s has a key that is not in known_hosts: compare it with the server's, then change known_hosts; somebody may intercept the connection", w.address))
+		return abandon(newError(ReasonHostKeyMismatch, "the SSH server %s has a key that is not in known_hosts: compare it with the server's, then change known_hosts; someone may intercept the connection", w.address))
 	case err != nil && strings.Contains(err.Error(), "no common algorithm for host key"):
 		return abandon(newError(ReasonHostKeyMismatch, "the SSH server %s has no key of a kind that known_hosts has: compare its keys, then change known_hosts", w.address))
 	case err != nil && strings.Contains(err.Error(), "unable to authenticate"):

@@ -231,7 +231,7 @@ func loadStatusConverger(cmd *cobra.Command, dir string, flags accessFlags) (c *
 		return nil, "", err
 	}
 	c, err = landscape.NewFromInventories(l, options)
-	return c, fmt.Sprintf("its files are not valid, see pergola validate %s: this is the state applied before, and nothing is judged or compared", dir), err
+	return c, fmt.Sprintf("its files are not valid (see pergola validate %s): the tree shows the applied state, and nothing is judged or compared", dir), err
 }
 
 // deletionGate returns the deletion gate of a landscape.

@@ -216,7 +216,7 @@ func (s *admissionCommand) certificates(log *slog.Logger) (admission.Certificate
 	case files && s.selfSigned:
 		return nil, errors.New("--self-signed and --tls-cert-file exclude each other")
 	case files && (s.certFile == "" || s.keyFile == ""):
-		return nil, errors.New("--tls-cert-file and --tls-private-key-file go together")
+		return nil, errors.New("--tls-cert-file and --tls-private-key-file need each other")
 	case files:
 		return admission.CertificatesFromFiles(s.certFile, s.keyFile, log, clock.RealClock{})
 	case !s.selfSigned:

@@ -103,7 +103,7 @@ func TestAdmissionUsage(t *testing.T) {
 		{[]string{}, "--self-signed and --ca-file"},
 		{[]string{"--log-level", "loud"}, `--log-level "loud": want one of info, debug, error`},
 		{[]string{"--self-signed"}, "--self-signed needs --ca-file"},
-		{[]string{"--tls-cert-file", text}, "go together"},
+		{[]string{"--tls-cert-file", text}, "need each other"},
 		{[]string{"--tls-cert-file", text, "--tls-private-key-file", text, "--self-signed"}, "exclude each other"},
 		{[]string{"--tls-cert-file", text, "--tls-private-key-file", text}, "reading the certificate"},
 		{[]string{"--self-signed", "--ca-file", filepath.Join(text, "ca.crt")}, "writing the CA of the certificate"},

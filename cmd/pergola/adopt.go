@@ -29,7 +29,7 @@ func newAdopt() *cobra.Command {
 	var a adoptCommand
 	cmd := &cobra.Command{
 		Use:   "adopt LANDSCAPE",
-		Short: "Compare a landscape that Gardener's own controllers run with Git, and stop them",
+		Short: "Compare a running landscape of Gardener's controllers with Git, and stop them",
 		Long: `Moves a landscape that gardener-operator runs to Pergola, in steps that can each be repeated.
 docs/howto/migrate-from-gardener.md describes all steps.
 
@@ -45,7 +45,7 @@ component. Each finding has a level:
 --stop stops the controllers of upstream whose work Pergola does. These are gardener-operator,
 gardenlets, gardener-controller-manager, gardener-scheduler and resource managers. Each one is
 stopped after any controller that would start it again. The command waits until each has ended and
-has released its lease, and removes webhooks that no server answers any more.
+has released its lease, and removes webhooks without a server.
 
 Without --approve, --stop only lists the controllers in their order, and the id to approve. It
 records each step in advance, in ConfigMap garden/pergola-adoption. It refuses to stop controllers
@@ -125,7 +125,7 @@ func (a *adoptCommand) stopAll(ctx context.Context, cmd *cobra.Command, adopter 
 	err = a.print(cmd, stopping, func(w io.Writer) {
 		switch {
 		case len(stopping.Controllers) == 0:
-			fmt.Fprintln(w, "Nothing has to be stopped.")
+			fmt.Fprintln(w, "There is nothing to stop.")
 			return
 		case stopping.IsDone:
 			fmt.Fprintf(w, "Stopped: %s. pergola apply takes over; --undo starts them again.\n", countText(len(stopping.Controllers), "controller"))
@@ -159,7 +159,7 @@ func (a *adoptCommand) undoAll(ctx context.Context, cmd *cobra.Command, adopter 
 	}{append([]string{}, started...)}
 	return a.print(cmd, result, func(w io.Writer) {
 		if len(started) == 0 {
-			fmt.Fprintln(w, "Nothing had to be started.")
+			fmt.Fprintln(w, "There was nothing to start.")
 			return
 		}
 		fmt.Fprintf(w, "Started again: %s.\n", printable(strings.Join(started, ", ")))
@@ -217,9 +217,9 @@ func (a *adoptCommand) printReport(w io.Writer, r *adoption.Report, dir string) 
 	case len(r.ControllersToStop()) > 0:
 		fmt.Fprintf(w, " Next: pergola adopt %s%s --stop.\n", dir, a.access.commandFlags())
 	case r.IsClean():
-		fmt.Fprintln(w, " Nothing has to be stopped or taken over.")
+		fmt.Fprintln(w, " There is nothing to stop or to take over.")
 	default:
-		fmt.Fprintf(w, " Nothing has to be stopped. Next: pergola apply %s%s.\n", dir, a.access.commandFlags())
+		fmt.Fprintf(w, " There is nothing to stop. Next: pergola apply %s%s.\n", dir, a.access.commandFlags())
 	}
 }
 

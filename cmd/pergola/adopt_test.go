@@ -84,7 +84,7 @@ func TestAdopt(t *testing.T) {
 	assert.Contains(t, o.stderr, "nothing was stopped: ")
 	o = adopt("--undo")
 	assert.Equal(t, 0, o.code, "%+v", o)
-	assert.Equal(t, "Nothing had to be started.\n", o.stdout)
+	assert.Equal(t, "There was nothing to start.\n", o.stdout)
 	var operator appsv1.Deployment
 	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: "garden", Name: "gardener-operator"}, &operator))
 	assert.Equal(t, int32(3), *operator.Spec.Replicas)
@@ -101,9 +101,9 @@ func TestNextStepOfAdopt(t *testing.T) {
 		"something runs":            {adoption.Report{Controllers: stops, Findings: changes}, " Next: pergola adopt dir --stop.\n"},
 		"something blocks":          {adoption.Report{Controllers: stops, Findings: []adoption.Finding{{Level: adoption.LevelBlocks}}}, " Resolve the blocking findings, then compare again.\n"},
 		"all is stopped":            {adoption.Report{HasStopped: true, Findings: changes}, " Controllers are stopped: pergola apply dir takes over, pergola adopt dir --undo starts them again.\n"},
-		"nothing runs":              {adoption.Report{Findings: changes}, " Nothing has to be stopped. Next: pergola apply dir.\n"},
-		"nothing has to be stopped": {adoption.Report{Controllers: []adoption.Controller{{Name: "gardener-scheduler", Replicas: 1}}, Findings: changes}, " Nothing has to be stopped. Next: pergola apply dir.\n"},
-		"Pergola has all":           {adoption.Report{Findings: []adoption.Finding{{Level: adoption.LevelFine}}}, " Nothing has to be stopped or taken over.\n"},
+		"nothing runs":              {adoption.Report{Findings: changes}, " There is nothing to stop. Next: pergola apply dir.\n"},
+		"nothing has to be stopped": {adoption.Report{Controllers: []adoption.Controller{{Name: "gardener-scheduler", Replicas: 1}}, Findings: changes}, " There is nothing to stop. Next: pergola apply dir.\n"},
+		"Pergola has all":           {adoption.Report{Findings: []adoption.Finding{{Level: adoption.LevelFine}}}, " There is nothing to stop or to take over.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

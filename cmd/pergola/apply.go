@@ -51,12 +51,12 @@ func newApply() *cobra.Command {
 		Short:      "Converge the clusters to a landscape and wait for health",
 		Long: `Validates the landscape, then applies it in the order of its flows: the Garden, the declarations for
 the virtual garden, the Seeds, the Shoots. A failed part stops only the parts that depend on it. A
-second run completes the missing parts and leaves unchanged objects alone.
+second run completes the missing parts and does not write unchanged objects.
 
 The command applies the files of the work tree. The first line names their commit, and how many
 files are not committed. With --watch, it follows the files and applies each new valid state, after
-an edit, a commit or a checkout. An invalid state is reported and the previous one stays applied.
-Failed parts are retried, first after 15 seconds, later every five minutes; the applied parts are
+an edit, a commit or a checkout. It reports invalid files, and maintains the applied state. Failed
+parts are retried, first after 15 seconds, later every five minutes; the applied parts are
 maintained meanwhile.
 
 An existing object is adopted, and is deleted when it is no longer declared. Fields that kubectl
@@ -168,7 +168,7 @@ func printDryRun(w io.Writer, p change.Plan, err error, output string, colored b
 		return plan.Print(w, p, output, colored)
 	}
 	p.Notes = landscape.NotesWithoutProblems(p)
-	fmt.Fprintln(w, "Incomplete: some parts could not be compared, their changes are not shown.")
+	fmt.Fprintln(w, "Incomplete: some parts could not be compared, so their changes are not shown.")
 	for _, problem := range apply.Problems(err) {
 		fmt.Fprintln(w, "  "+printable(problem))
 	}
@@ -235,7 +235,7 @@ func (a *applyCommand) converge(ctx context.Context, c *landscape.Converger) err
 
 // runSummary returns what a run wrote, in one sentence.
 func runSummary(report *landscape.RunReport, took time.Duration) string {
-	text := "nothing had to be written"
+	text := "there was nothing to write"
 	if !report.Written.IsEmpty() {
 		text = report.Written.String()
 	}

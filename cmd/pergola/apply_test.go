@@ -16,7 +16,7 @@ func TestDryRunSaysFirstThatItIsIncomplete(t *testing.T) {
 	changes := change.Plan{Unchanged: 167, Items: []change.Item{{Action: change.Create, Cluster: "runtime", Bundle: "b"}}}
 	changes.SortAndCount()
 	problem := errors.Join(errors.New("seed local: no access to cluster local"))
-	const head = "Incomplete: some parts could not be compared, their changes are not shown.\n  seed local: no access to cluster local\n\n"
+	const head = "Incomplete: some parts could not be compared, so their changes are not shown.\n  seed local: no access to cluster local\n\n"
 	for name, c := range map[string]struct {
 		plan  change.Plan
 		err   error

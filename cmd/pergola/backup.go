@@ -237,7 +237,7 @@ func showBackup(cmd *cobra.Command, m recovery.Manifest) error {
 	case revision == "":
 		revision = "without a Git commit"
 	case m.Landscape.Dirty:
-		revision += ", with changes that were not committed"
+		revision += ", with uncommitted changes"
 	}
 	fmt.Fprintf(out, "Backup     %s, format %d, made %s by Pergola %s (catalogue %s)\n", m.ID, m.Version, m.Created.Format("2006-01-02 15:04:05 MST"), printable(m.Program), printable(m.Catalogue))
 	fmt.Fprintf(out, "Landscape  %s, %s\n", printable(m.Landscape.Name), printable(revision))

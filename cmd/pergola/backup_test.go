@@ -41,7 +41,7 @@ func TestBackupShow(t *testing.T) {
 	o = pergola(t, "backup", "show", file)
 	require.Equal(t, 0, o.code, "%+v", o)
 	assert.Contains(t, o.stdout, "Backup     20260102t030405-abcdef01, format 1, made 2026-01-02 03:04:05 UTC by Pergola 0.1.0")
-	assert.Contains(t, o.stdout, "Landscape  small, abc, with changes that were not committed\n")
+	assert.Contains(t, o.stdout, "Landscape  small, abc, with uncommitted changes\n")
 	assert.Regexp(t, `(?m)^runtime +Secret +garden/ca-12345678 +generated +[0-9a-f]{16} *$`, o.stdout)
 	m := decode[recovery.Manifest](t, pergola(t, "backup", "show", file, "-o", "json"))
 	assert.Equal(t, "small", m.Landscape.Name)

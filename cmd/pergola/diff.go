@@ -123,7 +123,7 @@ func (d *diffCommand) run(args []string) error {
 			p.Notes = append(append(p.Notes, "it could not be compared: "+firstLine(err)), firstErrorLines(err)...)
 		}
 		if d.to != "" && p.From == p.To {
-			fmt.Fprintf(d.cmd.ErrOrStderr(), "Note: %s is compared with itself: give another revision by --from, or omit --to to compare with the work tree\n", p.To)
+			fmt.Fprintf(d.cmd.ErrOrStderr(), "Note: %s is compared with itself: give another revision with --from, or omit --to to compare with the work tree\n", p.To)
 		}
 		if d.isAll && p.IsEmpty() && len(p.Notes) == 0 {
 			continue

@@ -90,7 +90,7 @@ func TestDiffOfAMovedShoot(t *testing.T) {
 	replaceIn(t, dir, "shoot.yaml", "seedName: local", "seedName: eu")
 	o := pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code, "%+v", o)
-	require.Contains(t, o.stdout, "Note: 1 part of this change will be rejected, and nothing of it is applied until they are removed", o.stderr)
+	require.Contains(t, o.stdout, "Note: 1 part of this change cannot be applied, and nothing of it is applied until they are removed", o.stderr)
 	assert.Contains(t, o.stdout, "✗ Shoot garden-local/local  (spec.seedName: cannot be changed in the Shoot, it was local: ")
 	assert.Contains(t, o.stdout, "spec.seedName: local → eu")
 	for _, wrong := range []string{"Cluster local", "Cluster eu", "moves the control plane", "Nodes are"} {

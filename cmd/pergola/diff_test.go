@@ -152,7 +152,7 @@ func TestDiffOfDeletions(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "project.yaml")))
 	o := pergola(t, "diff", dir, "--to", "HEAD")
 	assert.Equal(t, 0, o.code, "%+v", o)
-	assert.Contains(t, o.stderr, " is compared with itself: give another revision by --from, or omit --to to compare with the work tree\n")
+	assert.Contains(t, o.stderr, " is compared with itself: give another revision with --from, or omit --to to compare with the work tree\n")
 	o = pergola(t, "diff", dir)
 	assert.Equal(t, 1, o.code)
 	assert.Contains(t, o.stdout, "Namespace garden-local  (removal is held: Project local refers to it, and is held itself)")

@@ -37,14 +37,14 @@ repairs drift and reports health continuously. While the virtual garden is unrea
 the seed with the last known input.
 
 The access to the virtual garden is in a Secret of the seed, key kubeconfig. If the access is a
-token of a ServiceAccount, gardenlet renews it before it expires, and when a rotation requests it. A
-file of --garden-kubeconfig is not renewed by gardenlet.
+token of a ServiceAccount, gardenlet renews it before it expires, and when a rotation requests it.
+gardenlet does not renew a file of --garden-kubeconfig.
 
 gardenlet takes the lease garden/gardenlet-leader-election on the seed, as upstream's gardenlet
 does. A second instance waits for it.
 
 /healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. /readyz
-says what is missing. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
+names the missing parts. OTEL_EXPORTER_OTLP_ENDPOINT sets the address that gets traces.`,
 		Example: `  pergola gardenlet --seed local --garden-kubeconfig-secret garden/gardenlet-garden
   pergola gardenlet --seed local --garden-kubeconfig garden.yaml --kubeconfig seed.yaml --log-format text`,
 		Args: cobra.NoArgs,

@@ -18,7 +18,7 @@ import (
 func goldenComponents(cmd *cobra.Command, only []string, update bool, output string) error {
 	dir, _ := cmd.Flags().GetString("catalogue")
 	if update && dir == "" {
-		return errors.New("--update writes into a catalogue: name its folder by --catalogue, such as --catalogue components")
+		return errors.New("--update writes into a catalogue: name its folder with --catalogue, such as --catalogue components")
 	}
 	for i := range only {
 		only[i] = strings.TrimPrefix(path.Clean(filepath.ToSlash(only[i])), "components/")

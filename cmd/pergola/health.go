@@ -40,7 +40,7 @@ or the rules are not valid.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				if file != "" {
-					return fmt.Errorf("two files: %s as argument and %s by --filename: give one", args[0], file)
+					return fmt.Errorf("two files: %s as argument and %s as --filename: give one", args[0], file)
 				}
 				file = args[0]
 			}

@@ -32,8 +32,8 @@ the time of the operator, without the time of gardenlets on their seeds. A sync 
 operations that were requested on the Garden, with the requesters.
 
 Other lines show executed operations of files in operations/, and a sync that waits for a window.
-They list held deletions, also on seeds, with the ids that approve them. The output also says if no
-operator runs, or if the source cannot be read.
+They list held deletions, also on seeds, with the ids that approve them. The output also reports
+that no operator runs, or that the source cannot be read.
 
 Exit code 1: a deletion is held, the last sync failed (also on a seed), or the source cannot be
 read.`,

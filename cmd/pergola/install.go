@@ -62,8 +62,8 @@ gardenlet.
 
 Deletions beyond the gate (the default gate of landscapes) are held, with the ids that approve them.
 
-Exit code 1: something failed, is held, or is not healthy in time. With --dry-run, exit code 1:
-there are differences.`,
+Exit code 1: something failed, is held, or is not healthy in time. With --dry-run, exit code 1 means
+that there are differences.`,
 		Example: `  pergola install --set image.repository=registry.example.org/pergola
   pergola install --values pergola.yaml --dry-run
   pergola install --role gardenlet --set gardenlet.seed=local --values pergola.yaml --context seed-local
@@ -76,7 +76,7 @@ there are differences.`,
 	flags := cmd.Flags()
 	flags.StringVar(&i.role, "role", string(deploy.Operator), "role to install: operator, gardenlet or gardenlet-access")
 	flags.StringVarP(&i.namespace, "namespace", "n", deploy.Namespace, "namespace of the installation")
-	flags.StringArrayVarP(&i.values, "values", "f", nil, "file with values of the chart; may be given several times, the last one wins (- for stdin)")
+	flags.StringArrayVarP(&i.values, "values", "f", nil, "file with values of the chart; may be given several times, and the last one takes precedence (- for stdin)")
 	flags.StringArrayVar(&i.set, "set", nil, "a value as PATH=VALUE, as with helm; may be given several times")
 	flags.StringVar(&i.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: KUBECONFIG)")
 	flags.StringVar(&i.context, "context", "", "context of the kubeconfig (default: its current one)")

@@ -43,7 +43,7 @@ func (o *objectFlags) add(cmd *cobra.Command) {
 // nothing else matters.
 func explainUnreachable(err error) error {
 	if down, is := errors.AsType[*apply.UnreachableError](err); is {
-		return fmt.Errorf("%w (check that the API server runs and that its address and the network to it are right)", down)
+		return fmt.Errorf("%w (check that the API server runs, and check its address and the network to it)", down)
 	}
 	return err
 }

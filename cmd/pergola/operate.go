@@ -27,25 +27,25 @@ the previous one was accepted, and a rollout of a hibernated cluster.
 
 With --wait, the command follows the operation to its end. It stops at once if no gardenlet of the
 seed runs (for a Garden: no operator), or if its Landscape is suspended. It stops after 20 seconds
-if no part of Pergola does the operation and no other controller has accepted it.
+if no part of Pergola executes the operation and no other controller has accepted it.
 
 OBJECT is "KIND NAME" or "KIND NAMESPACE/NAME". Operations include reconcile, retry, maintain,
 rotate-… and rollout-workers=POOL. For a Garden, Seed, Shoot or Project, confirm-deletion only
 confirms that it may be deleted.
 
-The controller that does the operation removes the annotation. In Pergola, the operator (or the next
-pergola apply) does all operations on a Garden. The operator does force-redeploy on a Gardenlet. The
-gardenlet does reconcile on Seeds and Shoots, retry on Shoots, and renew-… on its Seed. Any other
-operation stays on the object and blocks further ones, until a controller accepts it or you remove
-it, for example:
+The controller that executes the operation removes the annotation. In Pergola, the operator (or the
+next pergola apply) executes all operations on a Garden. The operator executes force-redeploy on a
+Gardenlet. The gardenlet executes reconcile on Seeds and Shoots, retry on Shoots, and renew-… on its
+Seed. Any other operation stays on the object and blocks further ones, until a controller accepts it
+or you remove it, for example:
 
   kubectl annotate shoot -n garden-local local gardener.cloud/operation-
 
 A file operations/ID.yaml in the landscape requests the same by a commit, exactly once (see
 docs/reference/operations.md).
 
-Exit code 1: the operation is not possible, failed, has no controller that does it, or did not end
-within --timeout.`,
+Exit code 1: the operation is not possible, failed, has no controller that executes it, or did not
+end within --timeout.`,
 		Example: `  pergola operate landscapes/local "Garden local" rotate-credentials-start --wait
   pergola operate landscapes/local "Shoot garden-local/local" reconcile --wait
   pergola operate landscapes/local "Seed local" reconcile`,

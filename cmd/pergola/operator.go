@@ -30,18 +30,18 @@ func newOperator() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "operator",
 		Short: "Sync landscapes from Git to the runtime cluster and the virtual garden",
-		Long: `Watches the Landscape objects of a runtime cluster, and keeps the declarations applied that each one
-names in Git or in an OCI artifact. It asks the source for new revisions, verifies, validates and
-applies them, and repairs drift. It reports the result in status, events, metrics and at the forge.
-An invalid revision is reported and the previous one stays applied. Seeds are not contacted: the
-operator publishes their input in the virtual garden, where their gardenlets read it.
+		Long: `Watches the Landscape objects of a runtime cluster, and applies the declarations that each one names
+in Git or in an OCI artifact. It asks the source for new revisions, verifies, validates and applies
+them, and repairs drift. It reports the result in status, events, metrics and at the forge. It
+reports an invalid revision, and maintains the current one. Seeds are not contacted: the operator
+publishes their input in the virtual garden, where their gardenlets read it.
 
 It replaces gardener-operator and holds the same lease (in namespace garden): stop gardener-operator
 first. Several instances can run; one is active.
 
 /healthz and /readyz are on the health port, /metrics on the metrics port,
-/hooks/NAMESPACE/LANDSCAPE/RECEIVER on the receiver port, all without TLS. With
-OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
+/hooks/NAMESPACE/LANDSCAPE/RECEIVER on the receiver port, all without TLS.
+OTEL_EXPORTER_OTLP_ENDPOINT sets the address that gets traces.`,
 		Example: `  pergola operator --cache-dir /cache
   pergola operator --kubeconfig runtime.yaml --namespace garden --log-format text`,
 		Args: cobra.NoArgs,
@@ -128,11 +128,11 @@ func operatorCache(cmd *cobra.Command) (string, error) {
 	}
 	dir, err := cacheDir(cmd)
 	if err != nil {
-		return "", fmt.Errorf("no cache folder: %w: name one by --cache-dir", err)
+		return "", fmt.Errorf("no cache folder: %w: name one with --cache-dir", err)
 	}
 	dir = filepath.Join(dir, "operator")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("cannot make the cache folder: %w: name another one by --cache-dir", err)
+		return "", fmt.Errorf("cannot make the cache folder: %w: name another one with --cache-dir", err)
 	}
 	return dir, nil
 }

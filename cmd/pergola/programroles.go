@@ -67,7 +67,7 @@ func prependRole(root *cobra.Command, program, role string, args []string) ([]st
 	cmd, _, err := root.Find([]string{role})
 	switch {
 	case err != nil || cmd == root:
-		return nil, fmt.Errorf("this version of Pergola has no role %s: leave the image of %s as it is", role, program)
+		return nil, fmt.Errorf("this version of Pergola has no role %s: leave the image of %s unchanged", role, program)
 	case configArgument(args) != "" && cmd.Flags().Lookup("config") == nil:
 		return nil, fmt.Errorf("the role %s has flags instead of the configuration file of %s: see pergola %s --help", role, program, role)
 	}

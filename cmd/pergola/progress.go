@@ -185,7 +185,7 @@ func (p *progress) printDrift(d landscape.Drift) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d.HandedOver {
-		p.printLine(fmt.Sprintf("= %s on %s %s: handed over, and left as it is", d.Object, d.Cluster, d.Description), color.Faint)
+		p.printLine(fmt.Sprintf("= %s on %s %s: handed over, and unchanged", d.Object, d.Cluster, d.Description), color.Faint)
 	} else if d.Repaired {
 		p.printLine(fmt.Sprintf("↻ %s on %s %s: repaired", d.Object, d.Cluster, d.Description), color.FgCyan)
 	} else {

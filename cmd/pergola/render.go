@@ -76,7 +76,7 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 		}
 	}
 	if len(kept) == 0 && len(bundles) > 0 {
-		return fmt.Errorf("no bundle matches %s at once: omit one of them", strings.Join(o.filters(), " and "))
+		return fmt.Errorf("no bundle matches all of %s: omit one of them", strings.Join(o.filters(), " and "))
 	}
 	switch {
 	case o.dir != "":

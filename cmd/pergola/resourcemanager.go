@@ -42,7 +42,7 @@ ResourceManagerConfiguration). The file can also enable the garbage collector, t
 network policies and webhooks. Flags take precedence over it.
 
 /healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. /readyz
-says what is missing. With OTEL_EXPORTER_OTLP_ENDPOINT set, traces are sent there.`,
+names the missing parts. OTEL_EXPORTER_OTLP_ENDPOINT sets the address that gets traces.`,
 		Example: `  pergola resource-manager --class seed
   pergola resource-manager --config /etc/gardener-resource-manager-config/config.yaml
   pergola resource-manager --kubeconfig runtime.yaml --target-kubeconfig virtual.yaml --namespace garden --cluster-id landscape`,

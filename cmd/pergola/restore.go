@@ -44,7 +44,7 @@ file; until then, the Garden is not reconciled. Seeds that have their Secrets ar
 unchanged.
 
 Exit code 1: the restore is refused, or a seed of the backup was not restored. With --dry-run, exit
-code 1: something would be written.`,
+code 1 means that the restore would write something.`,
 		Example: `  pergola restore landscapes/local --from local.backup --dry-run
   pergola restore landscapes/local --from local.backup
   pergola restore landscapes/local --from local.backup --cluster runtime`,

@@ -120,11 +120,11 @@ func restConfig(cluster, path, context string) (*rest.Config, error) {
 	case clientcmd.IsEmptyConfig(err) && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "":
 		set := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 		if !slices.ContainsFunc(set, func(file string) bool { return isFile(file) == nil }) {
-			return nil, fmt.Errorf("access to %s: KUBECONFIG is %s, and there is no such file", cluster, strings.Join(set, ", "))
+			return nil, fmt.Errorf("access to %s: KUBECONFIG names %s, which does not exist", cluster, strings.Join(set, ", "))
 		}
 		return nil, fmt.Errorf("access to %s: the kubeconfig of KUBECONFIG names no cluster, or has no current context; its contexts: %s", cluster, contextList(rules))
 	case clientcmd.IsEmptyConfig(err):
-		return nil, fmt.Errorf("access to %s: there is no kubeconfig: set KUBECONFIG, or name one by --kubeconfig", cluster)
+		return nil, fmt.Errorf("access to %s: there is no kubeconfig: set KUBECONFIG, or name one with --kubeconfig", cluster)
 	case path != "":
 		return nil, fmt.Errorf("access to %s, kubeconfig %q: %w", cluster, path, addresses.RedactError(err))
 	}

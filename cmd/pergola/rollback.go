@@ -35,7 +35,7 @@ the revision that was applied before the current one.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if unpin == (len(args) == 2) {
-				return errors.New("give a revision to go back to, or --unpin")
+				return errors.New("give a revision to roll back to, or --unpin")
 			}
 			handle, err := object.handle(args[0])
 			if err != nil {
@@ -74,9 +74,9 @@ func newApprove() *cobra.Command {
 		Short: "Approve held deletions of a Landscape",
 		Long: `Approves deletions and recreations that the operator and the gardenlets hold, because of the
 deletion gate or because no review showed them. An id stands for exactly the objects that are held
-now; pergola history and status.held of the Landscape show it. An approval for a seed counts only
-there; SEED/ID names the seed. If the id appears only in a DeletionHeld event of a Seed or Shoot,
-pass --on-seed.`,
+now; pergola history and status.held of the Landscape show it. An approval for a seed counts only on
+that seed; SEED/ID names the seed. If the id appears only in a DeletionHeld event of a Seed or
+Shoot, pass --on-seed.`,
 		Example: `  pergola approve production 3f2a91c07d55
   pergola approve production eu-1/77be0211c4e0 --on-seed`,
 		Args: cobra.MinimumNArgs(2),

@@ -32,8 +32,8 @@ If an operator syncs the landscape, the head shows its Landscape object in the r
 shows the applied revision, a suspension or a pin with its author, a failed sync, and deletions that
 wait for an approval.
 
-If the files are not valid, the tree shows the state that was applied before. Nothing is judged or
-compared then, even with --live.
+If the files are not valid, the tree shows the state that was applied before. The command then
+judges and compares nothing, even with --live.
 
 Exit code 1: something is not ready; suspended, failed and invalid landscapes count as not ready.
 Exit code 2: a cluster does not answer.`,

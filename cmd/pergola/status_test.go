@@ -32,7 +32,7 @@ func TestStatusOfAnInvalidLandscape(t *testing.T) {
 
 	got := pergola(t, "status", dir)
 	assert.Equal(t, 2, got.code, "the cluster does not answer: %s", got.stderr)
-	assert.Contains(t, got.stdout, "✗ its files are not valid, see pergola validate "+dir)
+	assert.Contains(t, got.stdout, "✗ its files are not valid (see pergola validate "+dir)
 	assert.Contains(t, got.stdout, "127.0.0.1:1", "it has asked the cluster")
 	assert.Contains(t, got.stderr, "broken.yaml:1:5: error")
 	assert.Contains(t, got.stderr, `"typo" does not exist`)

@@ -19,8 +19,8 @@ func newSuspend() *cobra.Command {
 		Use:   "suspend LANDSCAPE --reason TEXT",
 		Short: "Pause the syncs of a Landscape",
 		Long: `Pauses a Landscape: the operator applies no new revision and repairs no drift; the clusters keep
-running. Every view of the Landscape shows the reason. With --for, syncing resumes by itself after
-that time. An existing suspension is replaced, and printed.`,
+running. Every view of the Landscape shows the reason. With --for, syncing resumes automatically
+after that time. The command prints and replaces an existing suspension.`,
 		Example: `  pergola suspend production --reason "restoring etcd by hand" --for 2h`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -145,7 +145,7 @@ func (v *validateCommand) validatePath(path string) (_ []schemas.Violation, err 
 	}
 	if !info.IsDir() {
 		if v.fromRevision != "" {
-			return nil, errors.New("--from is for landscape folders; compare a manifest with another file by --old FILE")
+			return nil, errors.New("--from is for landscape folders; compare a manifest with another file with --old FILE")
 		}
 		data, err := manifest.ReadFileLimited(path)
 		if err != nil {
@@ -154,7 +154,7 @@ func (v *validateCommand) validatePath(path string) (_ []schemas.Violation, err 
 		return v.manifestChecker().Findings(v.cmd.Context(), path, data)
 	}
 	if v.oldFile != "" {
-		return nil, errors.New("--old is for a single manifest; compare a landscape folder with a Git revision by --from REV")
+		return nil, errors.New("--old is for a single manifest; compare a landscape folder with a Git revision with --from REV")
 	}
 	opts := v.opts
 	opts.ResultCache = validationStore(v.cmd, path)
@@ -201,7 +201,7 @@ func (v *validateCommand) reportEncrypted(l *landscapes.Landscape, found []schem
 	if n == 0 || slices.ContainsFunc(found, func(v schemas.Violation) bool { return v.Rule == "landscape/sops" }) {
 		return // the findings already say what is wrong with them
 	}
-	hint := "give a key by SOPS_AGE_KEY_FILE or SOPS_AGE_KEY"
+	hint := "give a key with SOPS_AGE_KEY_FILE or SOPS_AGE_KEY"
 	if len(v.opts.AgeIdentities) > 0 {
 		hint = "the given key is not one of their recipients"
 	}

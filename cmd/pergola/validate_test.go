@@ -75,7 +75,7 @@ func TestValidate(t *testing.T) {
 			}
 			// the folder has encrypted Secrets, and no key is set
 			if test.stderr == nil && o.stderr != "" {
-				assert.Equal(t, "Note: the values of 2 Secrets are not decrypted, so damaged or moved values are not found: give a key by SOPS_AGE_KEY_FILE or SOPS_AGE_KEY.\n", o.stderr)
+				assert.Equal(t, "Note: the values of 2 Secrets are not decrypted, so damaged or moved values are not found: give a key with SOPS_AGE_KEY_FILE or SOPS_AGE_KEY.\n", o.stderr)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestValidateFrom(t *testing.T) {
 	diff := pergola(t, "diff", dir)
 	assert.Equal(t, 1, diff.code)
 	assert.Contains(t, diff.stdout, "spec.namespace: garden-local → garden-other")
-	assert.Contains(t, diff.stdout, "1 part of this change will be rejected, and nothing of it is applied until they are removed: pergola validate --from shows them")
+	assert.Contains(t, diff.stdout, "1 part of this change cannot be applied, and nothing of it is applied until they are removed: pergola validate --from shows them")
 	assert.Contains(t, diff.stdout, "✗ Project local  (spec.namespace: must stay \"garden-local\": the namespace cannot be changed)")
 	assert.Contains(t, diff.stderr, "Project local: spec.namespace: ")
 

@@ -23,7 +23,7 @@ func TestHelpOfApply(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	report := &landscape.RunReport{}
-	assert.Equal(t, "Applied in 1.2s: nothing had to be written.", runSummary(report, 1234*time.Millisecond))
+	assert.Equal(t, "Applied in 1.2s: there was nothing to write.", runSummary(report, 1234*time.Millisecond))
 	report.Written = tally.ChangeCounts{Deleted: 2}
 	assert.Equal(t, "Applied in 1s: 2 objects deleted.", runSummary(report, time.Second))
 	report.Written = tally.ChangeCounts{Deleting: 1}
@@ -33,7 +33,7 @@ func TestSummary(t *testing.T) {
 		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: change.Reason{Detail: "too many"}, ApprovalID: "123"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: change.Reason{Detail: "a Shoot"}},
 		{Ref: apply.Ref{Kind: "Role", Namespace: "a", Name: "d"}, Reason: change.Reason{Detail: "too many"}},
 	}}}}
-	assert.Equal(t, "Applied in 1s: nothing had to be written; 3 objects are held, see above.", runSummary(kept, time.Second))
+	assert.Equal(t, "Applied in 1s: there was nothing to write; 3 objects are held, see above.", runSummary(kept, time.Second))
 	var b bytes.Buffer
 	printHeld(&b, kept)
 	assert.Equal(t, "Held on cluster runtime: 2 objects: too many\n  Service a/b, its approval is 123\n  Role a/d\nHeld on cluster runtime: 1 object: a Shoot\n  Shoot a/c\n  Approve all of them with: --approve abc\n", b.String())

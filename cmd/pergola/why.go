@@ -33,15 +33,15 @@ func newWhy() *cobra.Command {
 		Short: "Show where a field of an object comes from and who owns it",
 		Long: `Shows the template, overlay or declaration that writes a field, and the declared fields that its
 value follows from, with their commits. It also shows how the object gets to its cluster, and the
-owner of the field there. The object is one that Git declares or a component renders. Without a
-field, the answer is about the whole object.
+owner of the field there. Git declares the object, or a component renders it. Without a field, the
+answer is about the whole object.
 
 Name items of lists as containers[app] or containers[name=app], or by their number; put keys with
-dots in brackets. The command finds the fields that a value follows from by rendering the component
-with one changed field of its declarations. The answer therefore holds for the landscape in its
-present state. Clusters are only read. Values of Secrets are never shown.
+dots in brackets. To find the fields that determine a value, the command renders the component
+repeatedly, each time with one changed field of its declarations. The answer therefore holds for the
+landscape in its present state. The command only reads clusters. Values of Secrets are never shown.
 
-Exit code 1: the object or field does not exist; the error names the nearest. Exit code 2: the
+Exit code 1: the object or field does not exist; the error names a similar one. Exit code 2: the
 landscape has no such owner or cluster, or a cluster does not answer. If a cluster does not answer,
 the answer of Git is still complete.`,
 		Example: `  pergola why landscapes/local "Deployment garden/virtual-garden-kube-apiserver.spec.replicas"

@@ -26,7 +26,7 @@ var fixedFields = map[string]string{
 	"spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.issuer":          "tokens name it: change it in a later commit, with the previous issuer in acceptedIssuers",
 	"spec.virtualCluster.etcd.main.backup.bucketName":                                   "existing backups use it",
 	"spec.virtualCluster.etcd.main.backup.provider":                                     "existing backups use it",
-	"spec.virtualCluster.dns.domains":                                                   "clients reach the API server by them",
+	"spec.virtualCluster.dns.domains":                                                   "clients reach the API server through them",
 	"spec.runtimeCluster.provider.zones":                                                "volumes and pods are in them",
 	"spec.virtualCluster.controlPlane":                                                  "etcd cannot return from three members to one, and adds members one by one: change it after the takeover",
 	"spec.virtualCluster.kubernetes.kubeAPIServer.encryptionConfig":                     "a change re-encrypts objects in etcd: change it after the takeover",
@@ -143,7 +143,7 @@ func adjustVersionFinding(f Finding, field change.Field) Finding {
 		f.Level, f.Advice = LevelBlocks, "write the live value into the file: versions cannot be downgraded"
 		return f
 	}
-	f.Level, f.Advice = LevelRestarts, "the takeover would update the API server of the virtual garden: better change the version in a later commit"
+	f.Level, f.Advice = LevelRestarts, "the takeover would update the API server of the virtual garden: change the version in a later commit instead"
 	return f
 }
 

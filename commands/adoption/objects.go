@@ -102,7 +102,7 @@ func singleFinding(item change.Item) (Finding, bool) {
 	fatal := slices.ContainsFunc(lossPhrases, func(word string) bool { return strings.Contains(says, word) })
 	switch {
 	case item.Action == change.Fail:
-		f.Level, f.Text, f.Advice = LevelBlocks, "it could not be applied: "+item.Reason, "fix the cause, or declare whose value counts: docs/reference/field-ownership.md"
+		f.Level, f.Text, f.Advice = LevelBlocks, "it could not be applied: "+item.Reason, "fix the cause, or choose the value that counts: docs/reference/field-ownership.md"
 	case item.Action == change.Hold:
 		f.Level, f.Text, f.Advice = LevelChanges, "its deletion waits: "+item.Reason, "check whether you need it; pergola apply asks for an approval"
 		if item.Approval == "" {

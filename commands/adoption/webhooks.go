@@ -152,7 +152,7 @@ func (a *Adopter) removeWebhooks(ctx context.Context, all []webhook) error {
 			return c.Explain(apply.RefOf(o), "delete", err)
 		}
 		if err == nil {
-			a.reportStep("%s: deleted %s, which no controller serves any more", w.Cluster, apply.RefOf(o))
+			a.reportStep("%s: deleted %s, which no controller serves now", w.Cluster, apply.RefOf(o))
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func RemoveHeldChanges(p *change.Plan, old, new *landscapes.Landscape, refused [
 		if n := len(refused); n > 1 {
 			parts = fmt.Sprintf("%d parts", n)
 		}
-		p.Notes = append(p.Notes, parts+" of this change will be rejected, and nothing of it is applied until they are removed: pergola validate --from shows them")
+		p.Notes = append(p.Notes, parts+" of this change cannot be applied, and nothing of it is applied until they are removed: pergola validate --from shows them")
 	}
 	for _, v := range refused {
 		name := objectKey(v.Kind, v.Namespace, v.Name)

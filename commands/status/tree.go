@@ -247,13 +247,13 @@ func reconcileHints(s landscape.Status) []string {
 	case s.Live:
 		out = append(out, "Conditions are judged now; nothing was written.")
 	case unkept && s.Object != nil && s.Object.Waits.Operator != nil:
-		out = append(out, "Conditions of owners that nobody reconciles are from the last run (--live judges now).")
+		out = append(out, "Conditions of owners without a reconciler are from the last run (--live judges now).")
 	case unkept && s.Invalid != "":
 		out = append(out, "Owners without a reconciler here have the conditions of the last run.")
 	case unkept && len(keepers) == 0:
-		out = append(out, "Nobody reconciles it: conditions are from the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.")
+		out = append(out, "No process reconciles it: conditions are from the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.")
 	case unkept:
-		out = append(out, "Nobody reconciles the others: their conditions are from the last run (--live judges now).")
+		out = append(out, "No process reconciles the others: their conditions are from the last run (--live judges now).")
 	}
 	return out
 }

@@ -89,7 +89,7 @@ func TestPrint(t *testing.T) {
 └─ … no longer in Git
    ├─ Shoot a/e on virtual: held: its file no longer exists
    └─ Quota a/f on virtual: the next apply deletes it, if the deletion gate allows it
-`+"Nobody reconciles it: conditions are from the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.\n", printedStatus(exampleStatus()))
+`+"No process reconciles it: conditions are from the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.\n", printedStatus(exampleStatus()))
 }
 
 // TestStatusOfClustersThatDoNotAnswer: the state of an owner is unknown, not "never reconciled", if

@@ -136,7 +136,7 @@ func (e *explainer) searchRendered(s *objectSearch) error {
 	problem := e.renderInto(s, e.renderOptions, first, clusterOf)
 	if s.bestFit == noFit && len(others) > 0 {
 		if len(others) > maxShoots {
-			return errors.Join(problem, fmt.Errorf("neither the Garden nor a Seed has it, and the landscape has %d Shoots: name the Shoot by --owner \"shoot NAMESPACE/NAME\"", len(others)))
+			return errors.Join(problem, fmt.Errorf("neither the Garden nor a Seed has it, and the landscape has %d Shoots: name the Shoot with --owner \"shoot NAMESPACE/NAME\"", len(others)))
 		}
 		problem = errors.Join(problem, e.renderInto(s, e.renderOptions, others, clusterOf))
 	}

@@ -63,7 +63,7 @@ const (
 func (e *explainer) addInfluences(ctx context.Context, a *Answer, p *probe) error {
 	base := p.renderWith(*p.input)
 	if base.isFailed {
-		a.Notes = append(a.Notes, "its origin is unknown: the component does not render by itself")
+		a.Notes = append(a.Notes, "its origin is unknown: the component does not render without the others")
 		return nil
 	}
 	left := e.opts.MaxRenders

@@ -35,7 +35,7 @@ const (
 )
 
 // ErrNotRenewable means that only the creator of the access can renew it.
-var ErrNotRenewable = errors.New("only the token of a ServiceAccount is renewed automatically; renew this one by hand")
+var ErrNotRenewable = errors.New("only the token of a ServiceAccount is renewed automatically; renew this one manually")
 
 // TokenRenewer is access to another cluster that a process renews itself: a kubeconfig with the
 // token of a ServiceAccount, in a Secret.

@@ -21,7 +21,7 @@ func newMetrics() *metrics {
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pergola_gardenlet_convergence_duration_seconds",
 			Help: "Duration of the reconciliation of a Seed or Shoot, including the wait for health.", Buckets: []float64{.1, .5, 1, 5, 15, 60, 180, 600, 1800}}, []string{"kind"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_gardenlet_drift_repairs_total",
-			Help: "Repairs of objects on the seed that somebody else changed, by result: repaired, failed, left (held, or declared differently now)."}, []string{"result"}),
+			Help: "Repairs of objects on the seed that others changed, by result: repaired, failed, left (held, or declared differently now)."}, []string{"result"}),
 		lastHeartbeat: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pergola_gardenlet_heartbeat_timestamp_seconds",
 			Help: "Time of the last heartbeat to the virtual garden."}),
 	}

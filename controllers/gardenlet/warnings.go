@@ -89,7 +89,7 @@ func (g *Gardenlet) reportDepartedOwner(ctx context.Context, o *unstructured.Uns
 	switch {
 	case apierrors.IsNotFound(err) && o.GetKind() == kindShoot:
 		g.warn(g.objects.get(kindSeed, "", g.options.Seed), reasonLeftAlone,
-			fmt.Sprintf("%s no longer exists in the virtual garden; its objects on the seed stay, unreconciled: delete unwanted ones there by hand", ref))
+			fmt.Sprintf("%s no longer exists in the virtual garden; its objects on the seed stay, unreconciled: delete unwanted ones there manually", ref))
 	case apierrors.IsNotFound(err):
 		g.options.Log.Warn("the Seed no longer exists in the virtual garden; the objects on the seed stay, unreconciled", "object", ref.String())
 	case err != nil:

@@ -39,7 +39,7 @@ func TestUnmanagedOwnersAreReported(t *testing.T) {
 		require.NoError(t, p.resourceClient("Shoot", namespace).Delete(p.ctx, name, metav1.DeleteOptions{}))
 	}
 	p.patch("Shoot", namespace, "leaving", `{"spec":{"seedName":"elsewhere"}}`)
-	p.eventually("a deletion is told", p.hasEvent(reasonLeftAlone, "going", "it is being deleted", "delete them there by hand"))
+	p.eventually("a deletion is told", p.hasEvent(reasonLeftAlone, "going", "it is being deleted", "delete them there manually"))
 	p.eventually("one that is done is told at the Seed", p.hasEvent(reasonLeftAlone, p.name, "Shoot "+namespace+"/gone no longer exists", "unreconciled"))
 	p.eventually("a move is told", p.hasEvent(reasonLeftAlone, "leaving", "spec.seedName changed from "+p.name+" to elsewhere", "unreconciled"))
 	p.patch("Shoot", namespace, "going", `{"metadata":{"annotations":{"gardener.cloud/operation":"reconcile"}}}`)

@@ -18,7 +18,7 @@ import (
 const noteIncomplete = "incomplete: "
 
 // noteVirtualPending is the note of a plan for a virtual garden without access.
-const noteVirtualPending = "the virtual garden does not exist yet: everything in it will be created, as far as its API server admits it"
+const noteVirtualPending = "the virtual garden does not exist yet: everything in it is created, if its API server admits it"
 
 // NotesWithoutProblems returns the notes of a plan, without the note that repeats its error.
 func NotesWithoutProblems(p change.Plan) []string {

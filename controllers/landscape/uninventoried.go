@@ -38,13 +38,13 @@ func UninventoriedKinds() []UninventoriedKind {
 			},
 		},
 		{
-			"Secrets " + access.SecretName + " of the garden and of control planes of Shoots", "generated access under a fixed name; it lives as long as the control plane",
+			"Secrets " + access.SecretName + " of the garden and of control planes of Shoots", "generated access under a fixed name; it exists as long as the control plane",
 			func(o *unstructured.Unstructured) bool {
 				return o.GetKind() == "Secret" && access.IsPublished(o.GetName(), o.GetLabels())
 			},
 		},
 		{
-			"ServiceAccounts kube-system/* that Secrets shoot-access-* request", "identities of control planes in their API server; as in upstream, they live as long as it does",
+			"ServiceAccounts kube-system/* that Secrets shoot-access-* request", "identities of control planes in their API server; as in upstream, they exist as long as it does",
 			tokenrequestor.IsRequested,
 		},
 		{

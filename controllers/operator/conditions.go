@@ -325,9 +325,9 @@ func (v conditionInput) readyCondition() (gardencorev1beta1.ConditionStatus, str
 	}
 	switch n := v.pending.expiredOperations; {
 	case n == 1:
-		message += "; 1 operation expired and will never run"
+		message += "; 1 operation expired and never runs"
 	case n > 1:
-		message += fmt.Sprintf("; %d operations expired and will never run", n)
+		message += fmt.Sprintf("; %d operations expired and never run", n)
 	}
 	return gardencorev1beta1.ConditionTrue, reason, message
 }
@@ -390,7 +390,7 @@ func (v conditionInput) reconcilingCondition() (reason, message string) {
 	case len(v.lastSync.problems) > 0 && v.isWaiting():
 		return reasonRetrying, "the sync failed" + v.waitingText()
 	case len(v.lastSync.problems) > 0:
-		return reasonRetrying, "the sync failed and will be retried"
+		return reasonRetrying, "the sync failed, and the operator retries it"
 	case v.readState.sourceErr != nil:
 		return reasonRetrying, "polling the source again"
 	case v.revisions.wanted == "":

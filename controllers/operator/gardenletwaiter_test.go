@@ -142,7 +142,7 @@ func TestSyncWaitsForPublication(t *testing.T) {
 	for _, end := range ends {
 		assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
 		assert.Contains(t, end.Message, "settings and overlays were published for the gardenlet of seed local")
-		assert.NotContains(t, end.Message, "nothing had to be written")
+		assert.NotContains(t, end.Message, "there was nothing to write")
 	}
 	assert.Contains(t, lines, "Waiting settings and overlays were published for the gardenlet of seed local; waiting for the gardenlets: Seed local\nWaiting Seed local: 1 to reconcile with the publication: "+shoot)
 

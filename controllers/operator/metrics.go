@@ -45,7 +45,7 @@ func newMetrics() *metrics {
 		lastApplied: gauge("pergola_landscape_last_applied_timestamp_seconds", "When a revision was last applied completely.", labels),
 		objects:     gauge("pergola_landscape_objects", "Managed objects, by cluster.", with("cluster")),
 		polls:       counter("pergola_source_requests_total", "Requests for the revision of a source by result: success or failure.", with("result")),
-		drift:       counter("pergola_landscape_drift_total", "Changes of applied objects by somebody else, by cluster and whether they were repaired.", with("cluster", "repaired")),
+		drift:       counter("pergola_landscape_drift_total", "Changes of applied objects by others, by cluster and whether they were repaired.", with("cluster", "repaired")),
 	}
 }
 

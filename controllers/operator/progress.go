@@ -85,7 +85,7 @@ func (s *landscapeReconciler) handleDrift(d landscape.Drift) {
 	message, severity, reason := what+": repaired", notification.Info, "DriftRepaired"
 	switch {
 	case d.HandedOver:
-		message, reason = what+": handed over, and left as it is", "HandedOver"
+		message, reason = what+": handed over, and unchanged", "HandedOver"
 	case !d.Repaired:
 		message, severity, reason = what+", and could not be repaired: "+d.Error, notification.Warning, reasonDrift
 	}

@@ -83,7 +83,7 @@ func TestPendingOperationsAreReported(t *testing.T) {
 	s.push("late", map[string]string{"operations/a.yaml": "", "operations/b.yaml": "",
 		"operations/c.yaml": strings.Replace(operation("reconcile"), "}\n", ", notAfter: 2001-01-01T00:00:00Z}\n", 1)})
 	l = w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.Contains(readyText(l), "1 operation expired and will never run")
+		return strings.Contains(readyText(l), "1 operation expired and never runs")
 	})
 	assert.NotContains(t, readyText(l), "to be started")
 	waiting = condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting)

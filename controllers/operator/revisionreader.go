@@ -160,7 +160,7 @@ func possibleRejections(found []schemas.Violation) []string {
 		}
 	}
 	if more := len(notes) - maxShownFindings; more > 0 {
-		notes = append(notes[:maxShownFindings], fmt.Sprintf("and %d more such warnings", more))
+		notes = append(notes[:maxShownFindings], fmt.Sprintf("and %d more warnings of this kind", more))
 	}
 	return notes
 }

@@ -130,7 +130,7 @@ func (s *landscapeReconciler) handleSyncResult(j *job, report *landscape.RunRepo
 	s.jobs.lastOutcome, s.findings.unrepairedDrift, s.findings.heldRepairs = o, nil, nil
 	moves := landscape.PendingMoveSources(err)
 	s.jobs.moveSources.Store(&moves)
-	result, message := landscapev1alpha1.SyncSucceeded, "nothing had to be written"
+	result, message := landscapev1alpha1.SyncSucceeded, "there was nothing to write"
 	published := ""
 	if err == nil {
 		published = publishedText(j.takePublishedSeeds())

@@ -126,11 +126,11 @@ func TestUnreconciledOwnersAreSkipped(t *testing.T) {
 	clk.Step(gardenletCheckInterval)
 	left = waits.checkOwners(context.Background(), left)
 	assert.ElementsMatch(t, []string{"Shoot garden-left/new", "Shoot garden-left/elsewhere"}, names(), "of these something may come")
-	const goes = "its gardenlet ignores it, because it is being deleted, and this version does not delete its objects on the seed: delete them there by hand; the sync does not wait for it"
+	const goes = "its gardenlet ignores it, because it is being deleted, and this version does not delete its objects on the seed: delete them there manually; the sync does not wait for it"
 	assert.ElementsMatch(t, []string{
 		"Seed local: " + goes, "Shoot garden-left/goes: " + goes,
 		"Shoot garden/ignored: its gardenlet ignores it, because annotation shoot.gardener.cloud/ignore says so; the sync does not wait for it",
-		"Shoot garden-left/moved: its gardenlet ignores it, because its control plane is on seed another, and this version cannot move it (two would fight for machines); to undo, set spec.seedName to another; the sync does not wait for it",
+		"Shoot garden-left/moved: its gardenlet ignores it, because its control plane is on seed another, and this version cannot move it (two control planes would compete for machines); to undo, set spec.seedName to another; the sync does not wait for it",
 		"Shoot garden-left/alone: Seed gone does not exist, so no gardenlet reconciles it; the sync does not wait for it",
 	}, waits.notes)
 	assert.Equal(t, []string{"Shoot garden-left/failed: Error (100%): d"}, waits.failures, "what has failed before is said")

@@ -147,7 +147,7 @@ func planRecreation(ctx context.Context, o *ownerSession, b render.Bundle) []cha
 	if err != nil || live.GetDeletionTimestamp() == nil {
 		return nil
 	}
-	reason := "somebody has deleted it; its objects stay"
+	reason := "someone has deleted it; its objects stay"
 	if others := slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, resourcesv1alpha1.FinalizerName) }); len(others) > 0 {
 		reason += ", and it waits for the finalizers of others: " + strings.Join(others, ", ")
 	}

@@ -108,7 +108,7 @@ func (l *lease) reportHolder(record *resourcelock.LeaderElectionRecord) {
 	l.log.Info("waiting for the lease, which another instance holds", "lease", l.Describe(), "holder", record.HolderIdentity,
 		"term", (time.Duration(record.LeaseDurationSeconds) * time.Second).String(), "renewed", record.RenewTime.UTC().Format(time.RFC3339),
 		"hint", fmt.Sprintf("this instance takes over when the holder releases the lease or does not renew it for %s. "+
-			"For another class, give this instance its own lease by --leader-election-name (leaderElection.resourceName)", l.term))
+			"For another class, give this instance its own lease with --leader-election-name (leaderElection.resourceName)", l.term))
 }
 
 func (l *lease) reportFailure(ctx context.Context, what string, err error) {

@@ -33,7 +33,7 @@ func newMetrics() *metrics {
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_managedresource_objects_total",
 			Help: "Objects of ManagedResources, by action; unchanged ones are not counted."}, []string{"action"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_managedresource_drift_total",
-			Help: "Changes of applied objects by somebody else, by kind."}, []string{"kind"}),
+			Help: "Changes of applied objects by others, by kind."}, []string{"kind"}),
 	}
 }
 
@@ -64,7 +64,7 @@ func (m *Manager) Describe(out chan<- *prometheus.Desc) {
 
 var (
 	conditionsDesc = prometheus.NewDesc("pergola_managedresources", "ManagedResources of the class by the status of a condition.", []string{"condition", "status"}, nil)
-	contestedDesc  = prometheus.NewDesc("pergola_managedresource_contested_objects", "Objects that somebody else repeatedly changes back.", nil, nil)
+	contestedDesc  = prometheus.NewDesc("pergola_managedresource_contested_objects", "Objects that others repeatedly change back.", nil, nil)
 	requestsDesc   = prometheus.NewDesc("pergola_api_requests_total", "Requests to an API server by verb.", []string{"cluster", "verb"}, nil)
 )
 

@@ -36,7 +36,7 @@ func (c *Configuration) Validate() field.ErrorList {
 	k.servers(c.Server, c.Webhooks.HasEnabled())
 	k.controllers(&c.Controllers)
 	if c.Webhooks.NodeAgentAuthorizer.Enabled {
-		k.ErrorList = append(k.ErrorList, field.Forbidden(field.NewPath("webhooks", "nodeAgentAuthorizer", "enabled"), "Pergola has no such webhook; run upstream's resource manager for it"))
+		k.ErrorList = append(k.ErrorList, field.Forbidden(field.NewPath("webhooks", "nodeAgentAuthorizer", "enabled"), "Pergola does not have this webhook; run upstream's resource manager for it"))
 	}
 	if err := c.Webhooks.Webhooks.Validate(); err != nil {
 		k.invalid(field.NewPath("webhooks"), field.OmitValueType{}, err.Error())
@@ -132,7 +132,7 @@ func (k *configurationChecker) controllers(c *Controllers) {
 	for name, absent := range map[string]bool{"csrApprover": c.CSRApprover.Enabled, "istioClusterConfiguration": c.IstioClusterConfiguration.Enabled,
 		"nodeCriticalComponents": c.NodeCriticalComponents.Enabled, "nodeAgentReconciliationDelay": c.NodeAgentReconciliationDelay.Enabled} {
 		if absent {
-			k.ErrorList = append(k.ErrorList, field.Forbidden(at.Child(name, "enabled"), "Pergola has no such controller; run upstream's resource manager for it beside this one, with a class of its own"))
+			k.ErrorList = append(k.ErrorList, field.Forbidden(at.Child(name, "enabled"), "Pergola does not have this controller; run upstream's resource manager for it beside this one, with its own class"))
 		}
 	}
 }

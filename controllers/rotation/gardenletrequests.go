@@ -239,7 +239,7 @@ func (s GardenletRequester) lastHeartbeat(ctx context.Context, seed string) (*me
 func (s GardenletRequester) waitReason(seed, operation, now string, heard *metav1.MicroTime) string {
 	switch age := s.Clock.Since(heard.Time); {
 	case age >= staleLeaseAge:
-		return fmt.Sprintf("its gardenlet was last heard %s ago; start it, or, if it no longer exists, delete Lease %s/%s",
+		return fmt.Sprintf("its gardenlet last renewed its Lease %s ago; start the gardenlet, or, if it no longer exists, delete Lease %s/%s",
 			age.Round(time.Second), gardencorev1beta1.GardenerSystemSeedLeaseNamespace, seed)
 	case now != "" && now != operation:
 		return fmt.Sprintf("it has the operation %q, which comes first", now)

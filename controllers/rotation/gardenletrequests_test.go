@@ -170,7 +170,7 @@ func TestUnansweredRequestsAreReported(t *testing.T) {
 	err := <-end
 	require.ErrorIs(t, err, context.Canceled)
 	assert.ErrorContains(t, err, `Seed busy: renew-kubeconfig is not done: it has the operation "rotate-something", which comes first`)
-	assert.ErrorContains(t, err, "Seed dead: renew-kubeconfig is not done: its gardenlet was last heard 1h")
+	assert.ErrorContains(t, err, "Seed dead: renew-kubeconfig is not done: its gardenlet last renewed its Lease 1h")
 	assert.ErrorContains(t, err, "delete Lease gardener-system-seed-lease/dead")
 	assert.ErrorContains(t, err, "Seed deaf: renew-kubeconfig is not done: its gardenlet has not answered")
 

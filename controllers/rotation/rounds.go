@@ -81,7 +81,7 @@ func (s State) currentRound(p Progress, changed bool) Round {
 func (s State) encryptionChangeRound(p Progress) Round {
 	if s.Phase(ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing && !p.AllReadNewKey ||
 		s.Phase(CertificateAuthorities) == gardencorev1beta1.RotationCompleting && !p.AllHaveNewCertificates {
-		return Round{Number: 1, Total: 3, Task: "API servers learn the declared encryption"}
+		return Round{Number: 1, Total: 3, Task: "API servers read the declared encryption"}
 	}
 	return Round{Number: 1, Total: 2, Task: "objects are rewritten with the declared encryption"}
 }
@@ -130,7 +130,7 @@ func (r Rotation) encryptionRound(preparing, populated bool) Round {
 	}
 	switch {
 	case preparing && !populated:
-		return Round{Number: 1, Total: of, Task: "API servers learn the new encryption key"}
+		return Round{Number: 1, Total: of, Task: "API servers accept the new encryption key"}
 	case preparing:
 		return Round{Number: 2, Total: of, Task: "objects are rewritten with the new encryption key"}
 	case itself:
@@ -152,7 +152,7 @@ func (s State) Describe() []string {
 	var out []string
 	for _, phase := range []gardencorev1beta1.CredentialsRotationPhase{gardencorev1beta1.RotationPreparing, gardencorev1beta1.RotationCompleting} {
 		if of := byPhase[phase]; len(of) > 0 {
-			out = append(out, fmt.Sprintf("rotation of %s: %s, which continues by itself", strings.Join(of, ", "), phase))
+			out = append(out, fmt.Sprintf("rotation of %s: %s, which continues automatically", strings.Join(of, ", "), phase))
 		}
 	}
 	if of := byPhase[gardencorev1beta1.RotationPrepared]; len(of) > 0 {

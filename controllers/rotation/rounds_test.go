@@ -23,12 +23,12 @@ func TestRounds(t *testing.T) {
 		"nothing":                      {before: State{EncryptionAtRest: known}, minor: 34},
 		"what is in etcd is not known": {changed: true, minor: 34},
 		"all is started": {asked: "rotate-credentials-start", minor: 34, want: []string{
-			"rotation of credentials, round 1 of 3: new CAs beside the old ones, a new key of ServiceAccounts, API servers learn the new encryption key, a new key of workload identities, new monitoring passwords",
+			"rotation of credentials, round 1 of 3: new CAs beside the old ones, a new key of ServiceAccounts, API servers accept the new encryption key, a new key of workload identities, new monitoring passwords",
 			"rotation of credentials, round 2 of 3: objects are rewritten with the new encryption key",
 			"rotation of credentials, round 3 of 3: the old encryption key is removed",
 		}},
 		"all is started, where people end the rotation of the encryption key": {asked: "rotate-credentials-start", minor: 33, want: []string{
-			"rotation of credentials, round 1 of 2: new CAs beside the old ones, a new key of ServiceAccounts, API servers learn the new encryption key, a new key of workload identities, new monitoring passwords",
+			"rotation of credentials, round 1 of 2: new CAs beside the old ones, a new key of ServiceAccounts, API servers accept the new encryption key, a new key of workload identities, new monitoring passwords",
 			"rotation of credentials, round 2 of 2: objects are rewritten with the new encryption key",
 		}},
 		"all is completed": {before: allInPhase(prepared).state(), asked: "rotate-credentials-complete", minor: 33, want: []string{
@@ -38,7 +38,7 @@ func TestRounds(t *testing.T) {
 		"CAs":       {asked: "rotate-ca-start", minor: 34, want: []string{"rotation of credentials: new CAs beside the old ones"}},
 		"passwords": {asked: "rotate-observability-credentials", minor: 34, want: []string{"rotation of credentials: new monitoring passwords"}},
 		"the encryption key": {asked: "rotate-etcd-encryption-key", minor: 34, want: []string{
-			"rotation of credentials, round 1 of 3: API servers learn the new encryption key",
+			"rotation of credentials, round 1 of 3: API servers accept the new encryption key",
 			"rotation of credentials, round 2 of 3: objects are rewritten with the new encryption key",
 			"rotation of credentials, round 3 of 3: the old encryption key is removed",
 		}},
@@ -48,7 +48,7 @@ func TestRounds(t *testing.T) {
 		}},
 		"another resource is encrypted while CAs are completed": {
 			before: State{EncryptionAtRest: known, Rotation: phases{CertificateAuthorities: prepared}.state().Rotation}, asked: "rotate-ca-complete", changed: true, minor: 34, want: []string{
-				"rotation of credentials, round 1 of 3: servers get certificates of the new CAs, API servers learn the declared encryption",
+				"rotation of credentials, round 1 of 3: servers get certificates of the new CAs, API servers read the declared encryption",
 				"rotation of credentials, round 2 of 3: the old CAs are removed, objects are rewritten with the declared encryption",
 				"rotation of credentials, round 3 of 3: API servers drop unused encryption settings",
 			},
@@ -119,13 +119,13 @@ func TestDescribe(t *testing.T) {
 		"completed": {state: allInPhase(completed).state()},
 		"passwords": {state: State{Rotation: map[Kind]Rotation{Observability: {RotationTimes: gardencorev1beta1.RotationTimes{LastCompletionTime: &ended}}}}},
 		"preparing": {state: phases{CertificateAuthorities: preparing, ServiceAccountKey: preparing}.state(), want: []string{
-			"rotation of certificateAuthorities, serviceAccountKey: Preparing, which continues by itself"}},
+			"rotation of certificateAuthorities, serviceAccountKey: Preparing, which continues automatically"}},
 		"all wait": {state: allInPhase(prepared).state(), want: []string{
 			"rotation of certificateAuthorities, serviceAccountKey, etcdEncryptionKey, workloadIdentityKey: Prepared; when all clients have switched, request rotate-credentials-complete"}},
 		"all but the key that completes itself": {state: phases{CertificateAuthorities: prepared, ServiceAccountKey: prepared, WorkloadIdentityKey: prepared, ETCDEncryptionKey: completed}.state(), want: []string{
 			"rotation of certificateAuthorities, serviceAccountKey, workloadIdentityKey: Prepared; when all clients have switched, request rotate-credentials-complete"}},
 		"some wait": {state: phases{CertificateAuthorities: prepared, ServiceAccountKey: completing}.state(), want: []string{
-			"rotation of serviceAccountKey: Completing, which continues by itself",
+			"rotation of serviceAccountKey: Completing, which continues automatically",
 			"rotation of certificateAuthorities: Prepared; when all clients have switched, request rotate-ca-complete"}},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.state.Describe()) })

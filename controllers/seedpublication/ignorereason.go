@@ -13,7 +13,7 @@ import (
 // which owners not to wait.
 func IgnoreReason(o *unstructured.Unstructured) string {
 	if o.GetDeletionTimestamp() != nil {
-		return "it is being deleted, and this version does not delete its objects on the seed: delete them there by hand"
+		return "it is being deleted, and this version does not delete its objects on the seed: delete them there manually"
 	}
 	if o.GetKind() != "Shoot" {
 		return ""
@@ -21,7 +21,7 @@ func IgnoreReason(o *unstructured.Unstructured) string {
 	// Empty if the field has another type.
 	wanted, _, _ := unstructured.NestedString(o.Object, "spec", "seedName")
 	if is, _, _ := unstructured.NestedString(o.Object, "status", "seedName"); wanted != "" && is != "" && is != wanted {
-		return fmt.Sprintf("its control plane is on seed %s, and this version cannot move it (two would fight for machines); to undo, set spec.seedName to %[1]s", is)
+		return fmt.Sprintf("its control plane is on seed %s, and this version cannot move it (two control planes would compete for machines); to undo, set spec.seedName to %[1]s", is)
 	}
 	// Upstream honours it only for Shoots of the garden, unless configured otherwise.
 	if o.GetNamespace() == gardencorev1beta1.GardenNamespace && o.GetAnnotations()[gardencorev1beta1.ShootIgnore] == "true" {

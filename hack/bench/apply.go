@@ -34,7 +34,7 @@ func measureApply(ctx context.Context, s settings, report *Report) (err error) {
 	}
 	a.kubeconfig = cluster.Kubeconfig
 	if s.kubectl == "" {
-		report.MissingPeers = append(report.MissingPeers, "kubectl apply, there is no kubectl on the PATH")
+		report.MissingPeers = append(report.MissingPeers, "kubectl apply: kubectl is not on the PATH")
 	} else {
 		a.kubectlVersion = kubectlVersion(ctx, s.kubectl)
 		if err := a.runCase(ctx, "manifest", kubectlNamespace, "-file", a.manifest); err != nil {

@@ -16,7 +16,7 @@ const objectsPerShoot = 4
 // affects every owner of a smaller one.
 func measureDiff(ctx context.Context, s settings, report *Report) error {
 	if _, err := exec.LookPath("git"); err != nil {
-		report.MissingPeers = append(report.MissingPeers, "diff, there is no git")
+		report.MissingPeers = append(report.MissingPeers, "diff: git is missing")
 		return nil
 	}
 	shoots := s

@@ -42,7 +42,7 @@ func measureEngine(ctx context.Context, s settings, report *Report) error {
 	samples := map[string]map[string]Sample{}
 	for _, c := range contenders {
 		if c.name == "flux" && s.flux == "" {
-			report.MissingPeers = append(report.MissingPeers, "Flux, there is no such program")
+			report.MissingPeers = append(report.MissingPeers, "Flux: the program is missing")
 			continue
 		}
 		var err error

@@ -51,7 +51,7 @@ echo '{"empty":{"seconds":'$s',"cpuSeconds":1,"peakBytes":1048576,"serverCPUSeco
 	require.Len(t, report.Rows, 5)
 	require.Len(t, report.Rows[0].Results, 2)
 	assert.InDelta(t, 0.25, report.Rows[0].Results[1].Ratio, 1e-9)
-	assert.Equal(t, []string{"Flux, there is no such program"}, report.MissingPeers)
+	assert.Equal(t, []string{"Flux: the program is missing"}, report.MissingPeers)
 	assert.Empty(t, report.BrokenContracts)
 
 	var out bytes.Buffer

@@ -13,7 +13,7 @@ const maxFlagPushes = 5
 // measureGarden measures the operator with a Garden that has all options on, and nothing else.
 func measureGarden(ctx context.Context, s settings, report *Report) error {
 	if _, err := exec.LookPath("git"); err != nil {
-		report.MissingPeers = append(report.MissingPeers, "garden, there is no git")
+		report.MissingPeers = append(report.MissingPeers, "garden: git is missing")
 		return nil
 	}
 	samples, err := s.runSyncBenchmark(ctx, "garden", filepath.Join(s.repository, "hack", "bench", "garden"), "-garden", "-pushes", fmt.Sprint(min(s.pushes, maxFlagPushes)))

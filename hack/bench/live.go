@@ -14,7 +14,7 @@ import (
 // landscapes/local.
 func measureLive(ctx context.Context, s settings, report *Report) (err error) {
 	if s.earlierBuild == "" {
-		report.MissingPeers = append(report.MissingPeers, "the peer of diff --live and tree, there is no earlier build")
+		report.MissingPeers = append(report.MissingPeers, "the peer of diff --live and tree: there is no earlier build")
 	}
 	landscape := filepath.Join(s.repository, "landscapes", "local")
 	state := filepath.Join(s.work, "live")

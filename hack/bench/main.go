@@ -50,7 +50,7 @@ func main() {
 func run(ctx context.Context) (int, error) {
 	s := settings{log: os.Stderr}
 	flag.StringVar(&s.output, "o", "text", "output format: text, json")
-	flag.StringVar(&s.only, "only", "", "only these groups, by comma: validate, render, why, diff, live, apply, sync, garden, engine; without it all but engine")
+	flag.StringVar(&s.only, "only", "", "only these groups, separated by commas: validate, render, why, diff, live, apply, sync, garden, engine; without it all but engine")
 	flag.StringVar(&s.repository, "repository", ".", "the root of the repository")
 	flag.StringVar(&s.pergola, "pergola", "bin/pergola", "the program that is measured")
 	flag.StringVar(&s.earlierBuild, "before", "", "an earlier build of it, peer of render and why; empty leaves it out")
@@ -64,13 +64,13 @@ func run(ctx context.Context) (int, error) {
 	flag.IntVar(&s.diffObjects, "diff-objects", 10000, "number of objects of the landscape of the group diff")
 	flag.StringVar(&s.syncProgram, "sync", "", "the program of hack/bench/sync, for the groups sync and garden")
 	flag.IntVar(&s.syncShoots, "sync-shoots", memoryLimitShoots, "number of Shoots of the landscape of the group sync")
-	flag.IntVar(&s.pushes, "pushes", 30, "pushes of the group sync, for each way to hear of them")
+	flag.IntVar(&s.pushes, "pushes", 30, "pushes of the group sync, for each way to detect them")
 	flag.IntVar(&s.objects, "objects", 500, "number of objects to apply")
 	flag.IntVar(&s.runs, "runs", 5, "runs of each case; apply, and validate with nothing known, have two less")
 	flag.StringVar(&s.engine, "engine", "", "the program of hack/bench/engine, for the group engine")
 	flag.StringVar(&s.flux, "flux", "", "kustomize-controller, peer of engine; empty leaves it out")
-	flag.StringVar(&s.fluxDefinitions, "flux-definitions", "", "folders with the definitions that it needs, by comma")
-	flag.BoolVar(&s.fluxWait, "flux-wait", false, "let it check the health of what it applies, as Pergola always does")
+	flag.StringVar(&s.fluxDefinitions, "flux-definitions", "", "folders with the definitions that it needs, separated by commas")
+	flag.BoolVar(&s.fluxWait, "flux-wait", false, "let it check the health of the objects that it applies, as Pergola always does")
 	flag.StringVar(&s.profile, "profile", "", "folder for profiles of Pergola in the groups engine and sync; measures it in another program then")
 	flag.IntVar(&s.bundles, "bundles", 1000, "number of bundles of the group engine")
 	flag.IntVar(&s.changes, "changes", 20, "number of changes of one object in the group engine")
@@ -131,7 +131,7 @@ func (s *settings) makePathsAbsolute() error {
 			return err
 		}
 		if _, err := os.Stat(full); err != nil {
-			return fmt.Errorf("%w: hack/bench.sh builds what is needed", err)
+			return fmt.Errorf("%w: hack/bench.sh builds the programs", err)
 		}
 		*path = full
 	}

@@ -21,7 +21,7 @@ const (
 // measureSync measures the operator with a landscape in a Git repository.
 func measureSync(ctx context.Context, s settings, report *Report) error {
 	if _, err := exec.LookPath("git"); err != nil {
-		report.MissingPeers = append(report.MissingPeers, "sync, there is no git")
+		report.MissingPeers = append(report.MissingPeers, "sync: git is missing")
 		return nil
 	}
 	landscape := filepath.Join(s.work, "sync-landscape")

@@ -23,7 +23,7 @@ func measureValidate(ctx context.Context, s settings, report *Report) error {
 	}
 	for _, peer := range []struct{ name, command string }{{"cue vet", s.cue}, {"kubeconform", s.kubeconform}} {
 		if peer.command == "" {
-			report.MissingPeers = append(report.MissingPeers, peer.name+", there is no such command")
+			report.MissingPeers = append(report.MissingPeers, peer.name+": the command is missing")
 		}
 	}
 	title := fmt.Sprintf("validate %d Shoots", s.shoots)
@@ -41,7 +41,7 @@ func measureValidate(ctx context.Context, s settings, report *Report) error {
 	known := all.Results[1:] // peers have no cache
 
 	if cache.dir == "" {
-		report.MissingPeers = append(report.MissingPeers, "pergola validate in a new process with what it knew, it has no --cache-dir")
+		report.MissingPeers = append(report.MissingPeers, "pergola validate in a new process with its results: it has no --cache-dir")
 	} else {
 		// The cache has the results of the row above.
 		again, err := measure(ctx, s, title+", one changed, new process", s.runs, []*Case{{
@@ -56,7 +56,7 @@ func measureValidate(ctx context.Context, s settings, report *Report) error {
 
 	// The first validation takes most of the time and is not measured: all runs are in one process.
 	inside, err := measure(ctx, s, title+", one changed, same process", 1, []*Case{{
-		Name: "landscapes.Load and Validate, with what it knows", Subject: true, MeasuredInside: true, Command: []string{s.cases, "validate-again", "-dir", l.dir, "-runs", strconv.Itoa(s.runs)},
+		Name: "landscapes.Load and Validate, with their previous results", Subject: true, MeasuredInside: true, Command: []string{s.cases, "validate-again", "-dir", l.dir, "-runs", strconv.Itoa(s.runs)},
 	}})
 	if err != nil {
 		return err

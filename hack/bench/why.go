@@ -8,7 +8,7 @@ import (
 // measureWhy measures `pergola why` for fields of a large component of the Garden, and of a Shoot.
 func measureWhy(ctx context.Context, s settings, report *Report) error {
 	if s.earlierBuild == "" {
-		report.MissingPeers = append(report.MissingPeers, "the peer of why and render, there is no earlier build")
+		report.MissingPeers = append(report.MissingPeers, "the peer of why and render: there is no earlier build")
 	}
 	landscape := filepath.Join(s.repository, "landscapes", "local")
 	for _, question := range []string{

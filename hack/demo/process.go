@@ -19,7 +19,7 @@ func waitForFlag(ctx context.Context, pod, name, value string) error {
 	var before atomic.Value // the pod of a process without the value
 	before.Store("the first one")
 	defer reportWait(func() string {
-		return fmt.Sprintf("for the end of %v, which has the previous revision: API servers stop slowly to spare their clients", before.Load())
+		return fmt.Sprintf("for the end of %v, which has the previous revision: API servers stop slowly, so that clients can reconnect", before.Load())
 	})()
 	err := poll(ctx, fmt.Sprintf("the processes of pods %s… to have %s", pod, want), func() (bool, error) {
 		found, err := processes(pod)

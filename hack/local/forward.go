@@ -49,7 +49,7 @@ func forwardCommand(where *folderFlags) *cobra.Command {
 			case c == nil:
 				return fmt.Errorf("there is no cluster %q in %s", args[0], manager.Dir)
 			case holder == nil || c.Kubelets == 0:
-				return fmt.Errorf("no pods run for real in cluster %s: \"up --pods run\" starts them", c.Name)
+				return fmt.Errorf("cluster %s has no living pods: \"up --pods run\" starts them", c.Name)
 			}
 			client, err := manager.Client(c)
 			if err != nil {

@@ -10,7 +10,7 @@ import (
 func holdCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "hold",
-		Short:              "Hold the namespaces in which clusters live",
+		Short:              "Hold the namespaces in which clusters run",
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE:               func(_ *cobra.Command, args []string) error { return hold.Serve(args) },

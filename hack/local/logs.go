@@ -70,7 +70,7 @@ func logsCommand(where *folderFlags) *cobra.Command {
 	flags.StringVarP(&container, "container", "c", "", "container; needed only where a pod has several")
 	flags.BoolVarP(&follow, "follow", "f", false, "follow the log until the container ends")
 	flags.BoolVarP(&previous, "previous", "p", false, "show the log from before the last restart")
-	flags.IntVar(&tail, "tail", -1, "last lines only; -1 for all")
+	flags.IntVar(&tail, "tail", -1, "number of last lines; -1 for all")
 	return command
 }
 
@@ -90,7 +90,7 @@ func checkPodLogs(ctx context.Context, client *restclient.Client, c *statedir.Cl
 	case pod.Spec.NodeName == "":
 		return fmt.Errorf("pod %s has no logs: it has no node yet", name)
 	case !cluster.IsLivingNode(c, pod.Spec.NodeName):
-		return fmt.Errorf("pod %s has no logs: it is played on node %s, no process of it runs", name, pod.Spec.NodeName)
+		return fmt.Errorf("pod %s has no logs: it is played on node %s, and no process of it runs", name, pod.Spec.NodeName)
 	}
 	return nil
 }

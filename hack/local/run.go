@@ -35,7 +35,7 @@ func runCommand(where *folderFlags) *cobra.Command {
 				return err
 			}
 			if holder == nil {
-				return fmt.Errorf("no pods run for real in %s: \"up --pods run\" starts them", manager.Dir)
+				return fmt.Errorf("no cluster in %s has living pods: \"up --pods run\" starts them", manager.Dir)
 			}
 			path, err := findExecutable(args[0])
 			if err != nil {
@@ -96,9 +96,9 @@ func clusterDNSAddress(m *cluster.Manager, name string) (string, error) {
 		}
 	}
 	if name == "" {
-		return "", fmt.Errorf("no cluster in %s runs pods for real", m.Dir)
+		return "", fmt.Errorf("no cluster in %s has living pods", m.Dir)
 	}
-	return "", fmt.Errorf("--names-of: there is no cluster %q in %s whose pods run for real", name, m.Dir)
+	return "", fmt.Errorf("--names-of: there is no cluster %q with living pods in %s", name, m.Dir)
 }
 
 // commandExitCode is the exit code of a command that was run; this program exits with it, too.

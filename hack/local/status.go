@@ -67,7 +67,7 @@ func printStatus(out io.Writer, status cluster.Status) error {
 	fmt.Fprintln(out, "shared")
 	printParts(out, status.Shared)
 	if status.Proxy != "" {
-		fmt.Fprintf(out, "pods run; reach them by HTTPS_PROXY=%s\n", status.Proxy)
+		fmt.Fprintf(out, "pods run; reach them with HTTPS_PROXY=%s\n", status.Proxy)
 	}
 	_, err := fmt.Fprintf(out, "all contexts: %s\n", status.Kubeconfig)
 	return err

@@ -98,8 +98,8 @@ KUBEBUILDER_ASSETS names; missing executables are built, which takes minutes the
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&options.Clusters, "clusters", []string{"runtime", "virtual", "local"}, "names of the clusters; others in the folder stay as they are. Leave out virtual if pods run: a Garden then has its own API server")
-	flags.StringSliceVar(&options.Nodeless, "nodeless", []string{"virtual"}, "clusters that get an API server and a controller manager only")
+	flags.StringSliceVar(&options.Clusters, "clusters", []string{"runtime", "virtual", "local"}, "names of the clusters; others in the folder stay unchanged. Leave out virtual if pods run: a Garden then has its own API server")
+	flags.StringSliceVar(&options.Nodeless, "nodeless", []string{"virtual"}, "clusters that get only an API server and a controller manager")
 	flags.StringSliceVar(&parts, "parts", nil, "parts of every cluster instead: apiserver, controller-manager, scheduler, kwok")
 	flags.BoolVar(&fast, "fast", false, "only API servers (and etcd), like --parts apiserver")
 	flags.IntVar(&options.Nodes, "nodes", 3, "fake nodes of a cluster with kwok, one per zone")
@@ -135,7 +135,7 @@ func hasLivingPods(wanted string, state *statedir.State) (bool, error) {
 	switch wanted {
 	case "play":
 		if made && state.Living {
-			return false, errors.New("the clusters of this folder run pods for real: use --pods run, or remove them first (make local-clean)")
+			return false, errors.New("the clusters of this folder have living pods: use --pods run, or remove them first (make local-clean)")
 		}
 		return false, nil
 	case "run", "auto":
@@ -145,14 +145,14 @@ func hasLivingPods(wanted string, state *statedir.State) (bool, error) {
 		possible := hold.CheckSupport()
 		switch {
 		case wanted == "run" && made && !state.Living:
-			return false, errors.New("the clusters of this folder have pods that are only played: use --pods play, or remove them first (make local-clean)")
+			return false, errors.New("the clusters of this folder have played pods: use --pods play, or remove them first (make local-clean)")
 		case wanted == "run":
 			return possible == nil, possible
 		case possible != nil:
-			fmt.Fprintf(os.Stderr, "all pods are only played, none runs: %s\n", possible)
+			fmt.Fprintf(os.Stderr, "all pods are played, and none runs: %s\n", possible)
 			return false, nil
 		case made:
-			fmt.Fprintln(os.Stderr, "all pods are only played, none runs: the clusters were created so (local clean removes them)")
+			fmt.Fprintln(os.Stderr, "all pods are played, and none runs: the clusters were created so (local clean removes them)")
 			return false, nil
 		}
 		return true, nil

@@ -103,7 +103,7 @@ func findOrderViolations(events []*event) traces {
 				note("order: deleted while no owner and no Landscape is Processing", o)
 			}
 			for owner := range leaving {
-				note("order: a deletion before the status says that the owner goes", owner)
+				note("order: a deletion before the status shows the deletion of the owner", owner)
 			}
 			clear(leaving)
 		}
@@ -130,7 +130,7 @@ func findOrderViolations(events []*event) traces {
 				processing[o] = true
 			}
 			if leaving[o] && m.isPergola() && m.ObjectRef.Subresource == "status" {
-				note("order: the status says that the owner goes before a deletion", o)
+				note("order: the status shows the deletion of the owner before a deletion", o)
 				delete(leaving, o)
 			}
 			if marked && !gone[o] {

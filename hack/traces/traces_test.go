@@ -189,11 +189,11 @@ func TestOrderViolations(t *testing.T) {
 		},
 		"status before the first deletion": {
 			[]string{owner(1, "patch gardens", "", "Processing"), owner(2, "delete gardens", gone, "Processing"), owner(3, "patch gardens", gone, "Processing"), remove(4, "a")},
-			map[string][]string{"order: the status says that the owner goes before a deletion": {"runtime gardens.operator.gardener.cloud g"}},
+			map[string][]string{"order: the status shows the deletion of the owner before a deletion": {"runtime gardens.operator.gardener.cloud g"}},
 		},
 		"a deletion before the status": {
 			[]string{owner(1, "patch gardens", "", "Processing"), owner(2, "delete gardens", gone, "Processing"), remove(3, "a"), owner(4, "patch gardens", gone, "Processing")},
-			map[string][]string{"order: a deletion before the status says that the owner goes": {"runtime gardens.operator.gardener.cloud g"}},
+			map[string][]string{"order: a deletion before the status shows the deletion of the owner": {"runtime gardens.operator.gardener.cloud g"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

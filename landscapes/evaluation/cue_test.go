@@ -75,7 +75,7 @@ func TestErrorMessages(t *testing.T) {
 		"large number":      {fmt.Sprintf(object, "9223372036854775808"), "a.cue:2:63 the value is not a number that fits 64 bits"},
 		"very large number": {fmt.Sprintf(object, "1.0e400"), "a.cue:2:63 the value is not a number that fits 64 bits"},
 		"bytes":             {fmt.Sprintf(object, `'\xff'`), "a.cue:2:63 the value holds bytes that are not text; write them as base64"},
-		"structural cycle":  {"\n#T: {next: #T}\nx: #T\n", "it contains itself without end"},
+		"structural cycle":  {"\n#T: {next: #T}\nx: #T\n", "it contains itself infinitely"},
 		"reserved name":     {"\n__x: 1\n", "a.cue:2:1 identifiers starting with '__' are reserved"},
 		"an error":          {"\n\nx: _|_\n", "explicit error"},
 		"list of nothing":   {"\nimport \"list\"\n_s: a: {}\nx: {for n, s in _s {(n): {let r = list.Range(s.b, s.b+2, 1), c: \"\\(r[0])\"}}}\n", "the list does not have this item; a field that the list is built from may be missing"},

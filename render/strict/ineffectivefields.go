@@ -53,7 +53,7 @@ func checkGardenerLabels(at fieldpath.Path, value any) []structure.Finding {
 				wrong = fmt.Sprintf("%q has no effect; the value is %s", text, strings.Join(known, " or "))
 			case len(known) == 0:
 				if meant := suggest.ClosestWithin(name, slices.Collect(maps.Keys(labelValues)), 2); meant != "" {
-					wrong = fmt.Sprintf("nobody reads this label; did you mean %q?", meant)
+					wrong = fmt.Sprintf("nothing reads this label; did you mean %q?", meant)
 				}
 			}
 			if wrong != "" {
@@ -78,7 +78,7 @@ func checkCommandWords(at fieldpath.Path, container map[string]any) []structure.
 			text, _ := word.(string)
 			if parts := flagAndValue.FindStringSubmatch(text); parts != nil {
 				out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{field, i}), Type: "Invalid",
-					Message: fmt.Sprintf("no flag is called %q; write %s=%s, or the value as an item of its own", text, parts[1], parts[2])})
+					Message: fmt.Sprintf("no flag is called %q; write %s=%s, or the value as a separate item", text, parts[1], parts[2])})
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func checkCommandName(at fieldpath.Path, container map[string]any) []structure.F
 	first, _ := words[0].(string)
 	if program, rest, has := strings.Cut(first, " "); has && strings.HasPrefix(strings.TrimSpace(rest), "-") {
 		return []structure.Finding{{Path: slices.Concat(at, fieldpath.Path{"command", 0}), Type: "Invalid",
-			Message: fmt.Sprintf("no program is called %q; write %q, and each argument as an item of its own", first, program)}}
+			Message: fmt.Sprintf("no program is called %q; write %q, and each argument as a separate item", first, program)}}
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func checkPolicyTypes(object map[string]any) []structure.Finding {
 		rules, _ := valueAt(object, fieldpath.Path{"spec", of[0]}).([]any)
 		for i, rule := range rules {
 			if peers, given := valueAt(rule, fieldpath.Path{of[1]}).([]any); given && len(peers) == 0 {
-				out = append(out, structure.Finding{Path: fieldpath.Path{"spec", of[0], i, of[1]}, Type: "Invalid", Message: "an empty list allows everybody; remove the field to allow everybody, or the rule to allow nobody"})
+				out = append(out, structure.Finding{Path: fieldpath.Path{"spec", of[0], i, of[1]}, Type: "Invalid", Message: "an empty list allows every peer; remove the field to allow every peer, or the rule to allow none"})
 			}
 		}
 	}

@@ -183,7 +183,7 @@ func checkAuthentication(server string) func(*checker) {
 		}
 		if issuer := textAt(c.object(), strings.Split(gardenDashboardPath+".oidcConfig.issuerURL", ".")...); issuer != "" && server == gardenKubeAPIServerPath &&
 			!slices.ContainsFunc(authentication.JWT, func(jwt apiserver.JWTAuthenticator) bool { return jwt.Issuer.URL == issuer }) {
-			c.report(gardenDashboardPath+".oidcConfig.issuerURL", schemas.TypeInvalid, "kube-apiserver rejects tokens of %q, because %s has no issuer with this url; add it, or nobody can log in to the dashboard", issuer, objectPosition(c.findConfigMap(textAt(c.object(), strings.Split(at, ".")...))))
+			c.report(gardenDashboardPath+".oidcConfig.issuerURL", schemas.TypeInvalid, "kube-apiserver rejects tokens of %q, because %s has no issuer with this url; add it, or no user can log in to the dashboard", issuer, objectPosition(c.findConfigMap(textAt(c.object(), strings.Split(at, ".")...))))
 			c.findings[len(c.findings)-1].Severity = schemas.SeverityWarning
 		}
 		accounts := mapAt(c.object(), strings.Split(server+".serviceAccountConfig", ".")...)

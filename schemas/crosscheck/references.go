@@ -144,7 +144,7 @@ func referenceRules() []rule {
 		out = append(out, rule{schemas.Rule{
 			ID: strings.ToLower(kind) + "/references", Kind: kind, Language: "go", File: "schemas/crosscheck/references.go", Scope: "landscape", Severity: schemas.SeverityError, Class: schemas.ClassStatic, Fields: slices.Compact(fields),
 			Title:  "Objects that " + withArticle(kind) + " refers to exist",
-			Doc:    "The object is declared in the landscape. List objects made by hand, by another tool or through the API under spec.external in landscape.yaml.",
+			Doc:    "The object is declared in the landscape. List objects that are created manually, by another tool or through the API under spec.external in landscape.yaml.",
 			Source: "plugin/pkg/global/resourcereferencemanager; pkg/gardenlet and pkg/operator wait for what is missing",
 		}, func(c *checker) {
 			for _, r := range refs {

@@ -117,10 +117,10 @@ func (s *Store) Save() error {
 	}
 	dir := filepath.Dir(s.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("keeping results of validation: %w", err)
+		return fmt.Errorf("saving results of validation: %w", err)
 	}
 	if err := replaceFile(s.path, s.encode()); err != nil {
-		return fmt.Errorf("keeping results of validation: %w", err)
+		return fmt.Errorf("saving results of validation: %w", err)
 	}
 	s.isDirty = false
 	removeOldFiles(dir, time.Now())

@@ -157,7 +157,7 @@ func TestUnwritableStore(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	s := Open(file, "one")
 	s.Put(testKey("a"), nil)
-	require.ErrorContains(t, s.Save(), "keeping results of validation")
+	require.ErrorContains(t, s.Save(), "saving results of validation")
 }
 
 func TestStoreInMemory(t *testing.T) {

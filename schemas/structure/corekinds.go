@@ -25,7 +25,7 @@ func CoreKinds() Kinds {
 	}
 	add("Secret", "Secret holds values that only few may read.", true, map[string]*Node{
 		"data":       valuesNode("Values, in base64.", formatByte, true),
-		"stringData": valuesNode("Values as plain text; they win over those of data.", "", true),
+		"stringData": valuesNode("Values as plain text; they take precedence over data.", "", true),
 		"immutable":  immutable(),
 		"type":       {Type: "string", Description: "The purpose of the values. Default: Opaque."},
 	})

@@ -52,7 +52,7 @@ func verifyProof(target Target, known bool, header http.Header, body []byte, now
 	kind := target.Type
 	token := target.Token
 	if !known {
-		kind, token = landscapev1alpha1.ReceiverHMAC, []byte("nobody knows this one")
+		kind, token = landscapev1alpha1.ReceiverHMAC, []byte("no sender knows this one")
 	}
 	var given, want []byte
 	var p proof

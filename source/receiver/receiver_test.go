@@ -360,7 +360,7 @@ func TestNoSecretNoReceiver(t *testing.T) {
 	timestamp, signature := Sign(nil, []byte("{}"), noon)
 	_, a := f.post(t, "/hooks/garden/prod/push", header{TimestampHeader: timestamp, SignatureHeader: signature}, "{}")
 	assert.Equal(t, resultRefused, a.Result)
-	timestamp, signature = Sign([]byte("nobody knows this one"), []byte("{}"), noon)
+	timestamp, signature = Sign([]byte("no sender knows this one"), []byte("{}"), noon)
 	_, a = f.post(t, "/hooks/garden/none/push", header{TimestampHeader: timestamp, SignatureHeader: signature}, "{}")
 	assert.Equal(t, resultRefused, a.Result)
 }

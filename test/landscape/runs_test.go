@@ -50,7 +50,7 @@ func testConcurrentRun(t *testing.T, s *testStage) {
 	c.Close()
 	shown = s.cli("status", s.dir)
 	assert.Equal(t, 0, shown.run(t))
-	assert.Contains(t, shown.stdout.String(), "Nobody reconciles it")
+	assert.Contains(t, shown.stdout.String(), "No process reconciles it")
 	assert.Empty(t, s.leaseHolder(runtimeCluster, "gardener-operator-leader-election"), "the lease was given back")
 	assert.Equal(t, 0, s.cli("apply", s.dir).run(t))
 }

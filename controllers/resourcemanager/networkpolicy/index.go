@@ -153,7 +153,7 @@ func (x *index) planPolicy(p *plan, service, name types.NamespacedName) {
 		}
 	case !isOurs(live):
 		p.problems = append(p.problems, problem{reasonTaken, name.String(),
-			fmt.Sprintf("NetworkPolicy %s belongs to somebody else (it has no label %s) and stays unchanged: delete or rename it", name, LabelServiceName)})
+			fmt.Sprintf("NetworkPolicy %s belongs to another owner (it has no label %s) and stays unchanged: delete or rename it", name, LabelServiceName)})
 		x.policies.addWaiting(name, service)
 		return
 	case serviceOf(live) != service && serviceOf(live) != types.NamespacedName{} && x.wantedPolicies(x.services[serviceOf(live)])[name] != nil:

@@ -155,7 +155,7 @@ func (s *server) restore(before serverState) (serverState, error) {
 		return kinds == before.discovery, err
 	})
 	if err != nil {
-		return serverState{}, fmt.Errorf("it does not serve the kinds of before: %w", err)
+		return serverState{}, fmt.Errorf("it no longer serves the previous kinds: %w", err)
 	}
 	// A list without a resource version waits for the cache of its kind, from which other requests
 	// read without waiting.

@@ -42,7 +42,7 @@ func run(ctx context.Context) error {
 	flag.StringVar(&a.key, "key", "", "age key of its Secrets")
 	flag.StringVar(&a.work, "work", "", "folder for repository, cache and log")
 	flag.StringVar(&a.profile, "profile", "", "folder for profiles; runs the operator in this program then")
-	flag.IntVar(&a.pushes, "pushes", 30, "pushes of one changed Shoot, for each way to hear of them; 0 leaves them out")
+	flag.IntVar(&a.pushes, "pushes", 30, "pushes of one changed Shoot, for each way to detect them; 0 leaves them out")
 	flag.BoolVar(&a.garden, "garden", false, "the landscape is a Garden alone: measure its reconciliation, and a change of a flag of its API server")
 	flag.DurationVar(&a.idle, "idle", time.Minute, "how long to observe while nothing changes")
 	flag.Parse()

@@ -106,7 +106,7 @@ func (p passage) checkLines() []finding {
 		}
 		fields := strings.Fields(plain(l.text))
 		if i+1 < len(p.lines) && len(fields) > 0 && !endsSentence(fields[len(fields)-1]) {
-			out = append(out, finding{p.file, l.number, "one-sentence", "the sentence goes on in the next line: " + l.text})
+			out = append(out, finding{p.file, l.number, "one-sentence", "the sentence continues in the next line: " + l.text})
 		}
 	}
 	return out

@@ -332,7 +332,7 @@ func TestProgramWithoutServe(t *testing.T) {
 	t.Setenv(markerEnv, "1")
 	_, err = Ensure(t.Context(), t.TempDir(), testExecutable(t))
 	assert.ErrorContains(t, err, "does not serve")
-	assert.ErrorContains(t, Serve([]string{t.TempDir()}), "do not start it by hand")
+	assert.ErrorContains(t, Serve([]string{t.TempDir()}), "do not start it manually")
 }
 
 func TestHolderInheritsNoFiles(t *testing.T) {

@@ -41,11 +41,11 @@ func InitHolder() {
 // Ensure and Possible pass them: a state folder, or --try.
 func Serve(args []string) error {
 	if os.Getpid() != 1 || len(args) != 1 {
-		return errors.New("other commands start a holder: do not start it by hand")
+		return errors.New("other commands start a holder: do not start it manually")
 	}
 	status := os.NewFile(statusFD, "status")
 	if _, err := status.Stat(); err != nil {
-		return errors.New("other commands start a holder: do not start it by hand")
+		return errors.New("other commands start a holder: do not start it manually")
 	}
 	unix.CloseOnExec(statusFD)
 	closeInherited(statusFD + 1)
@@ -147,7 +147,7 @@ func (s *server) serve() {
 	case grace = <-s.stopRequests:
 	case <-s.sigterm:
 	case <-s.watchRecord():
-		log.Printf("the record was deleted: nobody can find this holder any longer")
+		log.Printf("the record was deleted: no command can find this holder")
 	}
 	s.cancel()
 	s.signalAll(syscall.SIGTERM, grace)
@@ -267,7 +267,7 @@ func toResponse(err error) response {
 // runCommand runs a command until it ends. The caller must close the returned files.
 func (s *server) runCommand(conn *net.UnixConn, asked request, files []int) (response, []int) {
 	if len(files) != 3 {
-		return response{Error: fmt.Sprintf("a command needs three files, %d came", len(files))}, files
+		return response{Error: fmt.Sprintf("a command needs three files, and %d arrived", len(files))}, files
 	}
 	stdio := make([]uintptr, len(files))
 	for i, file := range files {

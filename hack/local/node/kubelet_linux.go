@@ -33,7 +33,7 @@ func kubeletCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "kubelet",
-		Short: "Be a node: run the pods that are bound to it as processes",
+		Short: "Act as a node, and run its pods as processes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			ctx := cmd.Context()

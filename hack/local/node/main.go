@@ -17,7 +17,7 @@ func main() {
 	box.InitChild()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	root := &cobra.Command{Use: "node", Short: "Nodes of local clusters that run pods for real", SilenceUsage: true, SilenceErrors: true}
+	root := &cobra.Command{Use: "node", Short: "Nodes of local clusters that run living pods", SilenceUsage: true, SilenceErrors: true}
 	root.AddCommand(kubeletCommand(), addonsCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

@@ -14,6 +14,6 @@ func addonsCommand() *cobra.Command  { return notHere("addons") }
 // notHere returns a command that fails on this system.
 func notHere(name string) *cobra.Command {
 	return &cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error {
-		return errors.New("pods run for real on Linux only")
+		return errors.New("living pods need Linux")
 	}}
 }

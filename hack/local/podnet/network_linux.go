@@ -107,7 +107,7 @@ func (n *Network) Close() error {
 			routeErr = netlink.RouteDel(route)
 		}
 		if routeErr != nil && !errors.Is(routeErr, unix.ESRCH) {
-			err = errors.Join(err, fmt.Errorf("making %s not local any more: %w", prefix, routeErr))
+			err = errors.Join(err, fmt.Errorf("making %s no longer local: %w", prefix, routeErr))
 		}
 	}
 	n.localRanges = nil

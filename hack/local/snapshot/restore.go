@@ -136,7 +136,7 @@ func (s *etcdTarget) ensureVolume(ctx context.Context, name string, capacity res
 			return false, err
 		}
 		if volume.Spec.HostPath == nil {
-			return false, errors.New("its volume is not a folder: pods do not run for real in this cluster")
+			return false, errors.New("its volume is not a folder: this cluster has no living pods")
 		}
 		folder = volume.Spec.HostPath.Path
 		return true, nil

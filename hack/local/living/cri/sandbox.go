@@ -74,7 +74,7 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandbox
 func (r *Runtime) removeNetwork(s *sandbox) error {
 	if s.namespace != nil {
 		if err := s.namespace.Close(); err != nil {
-			return fmt.Errorf("taking the network of the pod away: %w", err)
+			return fmt.Errorf("removing the network of the pod: %w", err)
 		}
 		s.namespace = nil
 	}

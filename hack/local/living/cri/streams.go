@@ -33,7 +33,7 @@ func (r *Runtime) serveStreams() error {
 	r.closers = append(r.closers, server.Close)
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			r.options.Log.Error("exec and port-forward are not served any more", "error", err)
+			r.options.Log.Error("exec and port-forward are no longer served", "error", err)
 		}
 	}()
 	return nil

@@ -126,12 +126,12 @@ func (e *etcd) conditions(o reconcileResult, updated bool, now time.Time) []cond
 	all := []condition{
 		newCondition("Ready", ready >= declared/2+1, "Quorate", "QuorumLost", members),
 		newCondition("AllMembersReady", ready >= declared, "AllMembersReady", "NotAllMembersReady", members),
-		newCondition("AllMembersUpdated", updated, "AllMembersUpdated", "NotAllMembersUpdated", "Members run as their StatefulSet has them"),
+		newCondition("AllMembersUpdated", updated, "AllMembersUpdated", "NotAllMembersUpdated", "Members match their StatefulSet"),
 		newCondition("BackupReady", true, "BackupSucceeded", "", "No backups are made in a local cluster"),
 		newCondition("DataVolumesReady", true, "NoPVCWarningsFound", "", "Volumes are folders of this machine"),
 	}
 	if !updated {
-		all[2].Message = "Not all members run as they are declared"
+		all[2].Message = "Not all members match their declaration"
 	}
 	for i := range all {
 		c := &all[i]
