@@ -156,7 +156,7 @@ func (r *setRun) removeStaleFields(ctx context.Context, live *unstructured.Unstr
 	return err
 }
 
-// mapIn returns the map of an object, not a copy; nil if there is none.
+// mapIn returns the map of an object, not a copy, or nil if there is none.
 func (l staleMapFields) mapIn(o *unstructured.Unstructured) map[string]any {
 	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, l.mapPath...)
 	if l.item == "" {

@@ -234,7 +234,7 @@ func (w *applyRequest) withoutFieldsToTakeBack(err error) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// LatestManager returns the manager that wrote a field of an object last, and when; empty if none
+// LatestManager returns the manager that wrote a field of an object last, and when, or "" if none
 // is known.
 func LatestManager(o *unstructured.Unstructured, path fieldpath.Path) (manager string, at time.Time) {
 	return latestManagerAt(o, path, "")

@@ -180,7 +180,7 @@ func (r *setRun) schemaOf(ctx context.Context, gvk schema.GroupVersionKind) (ope
 	return r.cluster.schemaOf(ctx, gvk)
 }
 
-// schemaInCRD returns the schema of a version in a CustomResourceDefinition; nil if it has none.
+// schemaInCRD returns the schema of a version in a CustomResourceDefinition, or nil if it has none.
 func schemaInCRD(crd *unstructured.Unstructured, version string) (*openAPISchema, error) {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	for _, v := range versions {
@@ -219,9 +219,9 @@ type groupVersionSchemas struct {
 	readAt    time.Time
 }
 
-// schemaOf returns the schema of a kind on the server; nil if it has none. A server publishes the
-// schema of a new CustomResourceDefinition some time after it serves the kind. Until then schemaOf
-// reads the definition.
+// schemaOf returns the schema of a kind on the server, or nil if it has none. A server publishes
+// the schema of a new CustomResourceDefinition some time after it serves the kind. Until then
+// schemaOf reads the definition.
 func (c *Cluster) schemaOf(ctx context.Context, gvk schema.GroupVersionKind) (openAPISchemas, *openAPISchema, error) {
 	c.schemas.mu.Lock()
 	defer c.schemas.mu.Unlock()
@@ -255,7 +255,8 @@ func (c *Cluster) schemaOf(ctx context.Context, gvk schema.GroupVersionKind) (op
 	return known.published, root, nil
 }
 
-// readPublishedSchemas reads the OpenAPI schemas of a group version; none if the server has none.
+// readPublishedSchemas reads the OpenAPI schemas of a group version, or none if the server has
+// none.
 func (c *Cluster) readPublishedSchemas(ctx context.Context, gv schema.GroupVersion) (openAPISchemas, error) {
 	path := []string{"openapi", "v3", "apis", gv.Group, gv.Version}
 	if gv.Group == "" {
@@ -279,8 +280,8 @@ func (c *Cluster) readPublishedSchemas(ctx context.Context, gv schema.GroupVersi
 	return document.Components.Schemas, nil
 }
 
-// readCRDSchema reads the schema of a kind in its CustomResourceDefinition; nil if there is none,
-// or this user must not read it.
+// readCRDSchema reads the schema of a kind in its CustomResourceDefinition, or nil if there is
+// none, or this user must not read it.
 func (c *Cluster) readCRDSchema(ctx context.Context, gvk schema.GroupVersionKind) (*openAPISchema, error) {
 	mapping, err := c.Mapping(ctx, gvk)
 	if meta.IsNoMatchError(err) {

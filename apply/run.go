@@ -398,7 +398,8 @@ func (r *setRun) cached(ref Ref) (o *unstructured.Unstructured, known bool) {
 	return w.get(nsName{ref.Namespace, ref.Name}), true
 }
 
-// readObject returns the object from the cache or else from the server; nil if it does not exist.
+// readObject returns the object from the cache or else from the server, or nil if it does not
+// exist.
 func (r *setRun) readObject(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	if o, _ := r.cached(ref); o != nil {
 		return o, nil

@@ -98,13 +98,13 @@ func isManagerConflict(err error) bool {
 	return ok && hasCause(status, metav1.CauseTypeFieldManagerConflict)
 }
 
-// conflictWithOthers returns a conflict without former managers; nil if there is no other one.
+// conflictWithOthers returns a conflict without former managers, or nil if there is no other one.
 func (r *setRun) conflictWithOthers(live *unstructured.Unstructured, err error) error {
 	former := r.takeoverManagersOf(live)
 	return withoutManagers(err, func(m string) bool { return slices.Contains(former, m) })
 }
 
-// withoutManagers returns a conflict without some managers; nil if none is left.
+// withoutManagers returns a conflict without some managers, or nil if none is left.
 func withoutManagers(err error, drop func(manager string) bool) error {
 	status, _ := statusOf(err)
 	details := *status.Details

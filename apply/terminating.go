@@ -13,7 +13,7 @@ import (
 var namespaceDeletionConditions = []string{"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure", "NamespaceDeletionContentFailure",
 	"NamespaceContentRemaining", "NamespaceFinalizersRemaining"}
 
-// namespaceDeletionBlocker returns what the deletion of a namespace waits for; empty if its
+// namespaceDeletionBlocker returns what the deletion of a namespace waits for, or "" if its
 // conditions do not say.
 func namespaceDeletionBlocker(ns *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(ns.Object, "status", "conditions")
@@ -31,7 +31,7 @@ func namespaceDeletionBlocker(ns *unstructured.Unstructured) string {
 }
 
 // TerminatingError returns the error for a namespace that is being deleted, in which nothing can be
-// created; nil for any other namespace.
+// created, or nil for any other namespace.
 func (c *Cluster) TerminatingError(ns *unstructured.Unstructured) *ObjectError {
 	since := ns.GetDeletionTimestamp()
 	if since == nil {

@@ -32,7 +32,7 @@ func (r Ref) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// Group returns the API group of the object, empty for the core group.
+// Group returns the API group of the object, or "" for the core group.
 func (r Ref) Group() string {
 	group, _, found := strings.Cut(r.APIVersion, "/")
 	if !found {

@@ -35,7 +35,8 @@ func checkDaemonSet(obj *unstructured.Unstructured) *Failure {
 	return nil
 }
 
-// maxUnavailable returns how many pods may be missing during a rollout; zero for other strategies.
+// maxUnavailable returns how many pods may be missing during a rollout, or zero for other
+// strategies.
 func maxUnavailable(obj *unstructured.Unstructured, desired int64) int64 {
 	if stringAt(obj, "spec", "updateStrategy", "type") != "RollingUpdate" {
 		return 0

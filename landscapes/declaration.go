@@ -122,7 +122,7 @@ func (d *Declaration) Namespace() string { return d.namespace }
 // Name returns the name of the object.
 func (d *Declaration) Name() string { return d.name }
 
-// Place returns where the object is declared, as FILE:LINE:COLUMN; empty for an object without a
+// Place returns where the object is declared, as FILE:LINE:COLUMN, or "" for an object without a
 // file.
 func (d *Declaration) Place() string {
 	if d.File == "" {
@@ -139,7 +139,7 @@ func (d *Declaration) Wrap(err error) error {
 	return fmt.Errorf("%s: %w", identityOf(d), err)
 }
 
-// lazyInput returns the content for reading on demand; nil if the declaration has no digest.
+// lazyInput returns the content for reading on demand, or nil if the declaration has no digest.
 func (d *Declaration) lazyInput() *schemas.LazyObject {
 	if d.digest == (resultcache.Key{}) {
 		return nil
@@ -255,7 +255,7 @@ type placeTree struct {
 	literal string
 }
 
-// child returns the place one step down; nil if nothing is written there.
+// child returns the place one step down, or nil if nothing is written there.
 func (p *placeTree) child(step any) *placeTree {
 	if p == nil {
 		return nil
@@ -272,7 +272,7 @@ func (p *placeTree) child(step any) *placeTree {
 	return p.fields[fieldpath.StepName(step)]
 }
 
-// literalPlaces returns the places inside a block scalar that holds YAML; nil for other text.
+// literalPlaces returns the places inside a block scalar that holds YAML, or nil for other text.
 // Columns assume an indentation by two, which is usual.
 func (p *placeTree) literalPlaces() *placeTree {
 	var document yaml.Node

@@ -161,7 +161,7 @@ var kindNames = map[string]string{
 	"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "bytes": "bytes", "time": "a date", "comment": "a comment",
 }
 
-// ciphertextKind returns the type of an encrypted value; false if it is invalid.
+// ciphertextKind returns the type of an encrypted value, or false if it is invalid.
 func ciphertextKind(text string) (string, bool) {
 	parts := ciphertext.FindStringSubmatch(text)
 	if parts == nil || kindNames[parts[4]] == "" {

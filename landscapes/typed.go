@@ -62,7 +62,7 @@ func ShootOf(d *Declaration) (Typed[gardencorev1beta1.Shoot], error) {
 	return convertDeclaration[gardencorev1beta1.Shoot](d)
 }
 
-// Garden returns the first Garden of the landscape; nil if there is none.
+// Garden returns the first Garden of the landscape, or nil if there is none.
 func (l *Landscape) Garden() (*operatorv1alpha1.Garden, *Declaration, error) {
 	gardens, err := convertAll[operatorv1alpha1.Garden](l, operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"))
 	if len(gardens) == 0 {

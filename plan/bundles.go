@@ -117,7 +117,7 @@ func compareObject(m redact.Masking, o, n placedObject, known bool) (change.Item
 	return item, true
 }
 
-// ignoreReason returns a reason for not applying a declared object, which is an annotation; empty
+// ignoreReason returns a reason for not applying a declared object, which is an annotation, or ""
 // if there is none.
 func ignoreReason(o *unstructured.Unstructured) string {
 	switch {

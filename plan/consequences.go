@@ -239,7 +239,7 @@ func rollPartitionText(new *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s from number %d on", rollText, start+from)
 }
 
-// wholeNumber returns an integer value; false for other values.
+// wholeNumber returns an integer value, or false for other values.
 func wholeNumber(v any) (int64, bool) {
 	n, ok := jsonvalue.Number(v)
 	if !ok || !n.IsInt() {

@@ -69,7 +69,7 @@ var effects = map[string]func(f change.Field, old, new *unstructured.Unstructure
 	},
 }
 
-// effectsOf returns the effects of all fields of an item; none for kinds of other groups.
+// effectsOf returns the effects of all fields of an item, or none for kinds of other groups.
 func effectsOf(item change.Item, old, new *unstructured.Unstructured) []string {
 	effect := effects[item.Object.Kind]
 	if effect == nil || !isKnownGroup(item.Object) {

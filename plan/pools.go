@@ -156,7 +156,7 @@ func nestedText(m map[string]any, path ...string) string {
 	return s
 }
 
-// asJSON returns a value as JSON, empty without a value.
+// asJSON returns a value as JSON, or "" without a value.
 func asJSON(m map[string]any, path ...string) string {
 	v := nestedValue(m, path...)
 	if v == nil {

@@ -176,7 +176,7 @@ func serviceAddresses(e objectChange) []string {
 // headless is the clusterIP of a Service without an address.
 const headless = "None"
 
-// addressOf returns the declared address of a Service, empty if the API server chooses one.
+// addressOf returns the declared address of a Service, or "" if the API server chooses one.
 func addressOf(service map[string]any) string {
 	if ip := nestedText(service, "spec", "clusterIP"); ip != "" {
 		return ip

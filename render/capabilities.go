@@ -66,7 +66,7 @@ func versionsServedBy(release string) chartutil.VersionSet {
 // betaDisabledRelease is the first release that does not serve new beta versions by default.
 var betaDisabledRelease = version.MajorMinor(1, 24)
 
-// introducedIn returns the release that added a kind in a version; false if its Go type does not
+// introducedIn returns the release that added a kind in a version, or false if its Go type does not
 // tell.
 func introducedIn(object any) (*version.Version, bool) {
 	if of, says := object.(interface{ APILifecycleIntroduced() (int, int) }); says {

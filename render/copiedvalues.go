@@ -20,8 +20,8 @@ const MarkCopiedValues = "secrets.pergola.dev/values-from"
 // CopiedValue is the source of a copied value: an object of the same kind, and its key.
 type CopiedValue struct{ Name, Key string }
 
-// CopiedValues returns the sources of the values of a Secret or ConfigMap, by its keys; nil if it
-// is not a copy.
+// CopiedValues returns the sources of the values of a Secret or ConfigMap, by its keys, or nil if
+// it is not a copy.
 func CopiedValues(obj *unstructured.Unstructured) (map[string]CopiedValue, error) {
 	text, is := obj.GetAnnotations()[MarkCopiedValues]
 	if !is {

@@ -220,8 +220,8 @@ func unresolvedReferences(text string, unknown map[string]string) []string {
 }
 
 // Credentials returns the binding, in ReferenceNamespace, that gives a Shoot its infrastructure
-// account; false if the owner has none.
-func (in Input) Credentials() (crosscheck.ConfigReference, bool) {
+// account, or false if the owner has none.
+func (in Input) Credentials() (across.ConfigReference, bool) {
 	if in.Owner.Kind != "shoot" {
 		return crosscheck.ConfigReference{}, false
 	}

@@ -94,7 +94,7 @@ func (c *kustomizationCheck) checkFolder(dir string) {
 // kustomizationNames are the file names that Kustomize recognizes.
 var kustomizationNames = konfig.RecognizedKustomizationFileNames()
 
-// kustomizationFile is the file of a folder that krusty reads, empty if it does not exist.
+// kustomizationFile is the file of a folder that krusty reads, or "" if it does not exist.
 func kustomizationFile(files filesys.FileSystem, dir string) string {
 	for _, name := range kustomizationNames {
 		if file := path.Join(dir, name); files.Exists(file) && !files.IsDir(file) {

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// cloudProfile returns the CloudProfile of a Shoot as its components see it, nil if the Shoot names
-// none, which the schemas report.
+// cloudProfile returns the CloudProfile of a Shoot as its components see it, or nil if the Shoot
+// names none, which the schemas report.
 func (b *ownerBuilder) cloudProfile(declared landscapes.Typed[gardencorev1beta1.Shoot]) (map[string]any, error) {
 	spec := declared.Object.Spec
 	kind, name, field := gardencorev1beta1.CloudProfileKind, "", "spec.cloudProfile.name"

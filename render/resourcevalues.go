@@ -32,7 +32,7 @@ const MarkFilledValues = "secrets.pergola.dev/values-in"
 // FilledValue is the source of the value for a token.
 type FilledValue struct{ Kind, Name, Key string }
 
-// FilledValues returns the sources of the tokens in an object; nil if it has none.
+// FilledValues returns the sources of the tokens in an object, or nil if it has none.
 func FilledValues(obj *unstructured.Unstructured) (map[string]FilledValue, error) {
 	text, is := obj.GetAnnotations()[MarkFilledValues]
 	if !is {

@@ -22,7 +22,7 @@ type requestCache struct {
 	byDir map[string][]string // nil until first use
 }
 
-// get returns the sorted names; false if unknown.
+// get returns the sorted names, or false if unknown.
 func (e *requestCache) get(dir string) ([]string, bool) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -114,7 +114,7 @@ func (t fieldValue) number() (float64, bool) {
 	return 0, false
 }
 
-// integer returns a whole number, 0 for any other value.
+// integer returns a whole number, or 0 for any other value.
 func (t fieldValue) integer() int {
 	number, _ := t.number()
 	if math.Abs(number) > math.MaxInt32 {

@@ -47,10 +47,10 @@ func (in *Input) IsDeclared() bool { return in.Object != nil || in.Lazy != nil }
 // HasOld reports whether the object existed before.
 func (in *Input) HasOld() bool { return in.Old != nil || in.OldLazy != nil }
 
-// Content returns the object; nil if it is being removed.
+// Content returns the object, or nil if it is being removed.
 func (in *Input) Content() *unstructured.Unstructured { return in.Lazy.orRead(in.Object) }
 
-// OldContent returns the object before the change; nil for a new one.
+// OldContent returns the object before the change, or nil for a new one.
 func (in *Input) OldContent() *unstructured.Unstructured { return in.OldLazy.orRead(in.Old) }
 
 // Identity returns kind, namespace and name without reading the content.

@@ -23,7 +23,7 @@ func (r inputDependencies) String() string {
 	return fmt.Sprintf("object %s old %s landscape %s", r.object, r.old, r.landscape)
 }
 
-// inputByName returns the tree for a name at the beginning of a path, nil for other names.
+// inputByName returns the tree for a name at the beginning of a path, or nil for other names.
 func (r inputDependencies) inputByName(name string) *fieldSelection {
 	switch name {
 	case "object":

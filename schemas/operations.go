@@ -207,8 +207,8 @@ func withOperation(object *unstructured.Unstructured, operation string) *unstruc
 	return asked
 }
 
-// OperationObstacles returns the obstacles to an operation on an object in its present state; none
-// if the operation is possible.
+// OperationObstacles returns the obstacles to an operation on an object in its present state, or
+// none if the operation is possible.
 func OperationObstacles(ctx context.Context, live *unstructured.Unstructured, operation string) ([]Obstacle, error) {
 	if problem := OperationProblem(live.GetKind(), operation); problem != "" {
 		return []Obstacle{{Text: problem}}, nil

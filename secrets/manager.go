@@ -153,7 +153,7 @@ func (m *Manager) cacheRecord(r *secretRecord) {
 	m.existingRecords[name] = append(m.existingRecords[name], r)
 }
 
-// cachedRecord returns the record of an object name; nil if it is not known.
+// cachedRecord returns the record of an object name, or nil if it is not known.
 func (m *Manager) cachedRecord(name, object string) *secretRecord {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -46,7 +46,8 @@ type unknownRevisionError struct {
 
 func (e *unknownRevisionError) Error() string { return e.explanation }
 
-// newGitProgram finds git; nil if it is not installed. It ignores a program in the current folder.
+// newGitProgram finds git, or nil if it is not installed. It ignores a program in the current
+// folder.
 func newGitProgram(root string) *gitProgram {
 	path, err := exec.LookPath("git")
 	if err != nil {
@@ -95,7 +96,7 @@ func ambiguityWarning(said string) string {
 	return ""
 }
 
-// fatalMessage returns the line with git's reason to exit, empty if the revision is merely unknown.
+// fatalMessage returns the line with git's reason to exit, or "" if the revision is merely unknown.
 func fatalMessage(said string) string {
 	for line := range strings.Lines(said) {
 		if cause, ok := strings.CutPrefix(line, "fatal: "); ok && !strings.HasPrefix(cause, "Needed a single revision") {

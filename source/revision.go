@@ -106,7 +106,7 @@ func splitRevision(rev string) (base string, steps []string) {
 
 var stepPattern = regexp.MustCompile(`^(~[0-9]*|\^[0-9]+|\^@|\^!|\^-[0-9]*|:.*|\.\..*)`)
 
-// stepLength returns the length of the step at the beginning of a text, 0 if there is none.
+// stepLength returns the length of the step at the beginning of a text, or 0 if there is none.
 func stepLength(text string) int {
 	if strings.HasPrefix(text, "@{") || strings.HasPrefix(text, "^{") {
 		depth := 0
@@ -294,7 +294,7 @@ func (r *Repository) referencesOf(name string) ([]*plumbing.Reference, error) {
 	return out, nil
 }
 
-// unbornBranch returns the branch that is checked out if it has no commit; empty if it has one.
+// unbornBranch returns the branch that is checked out if it has no commit, or "" if it has one.
 func (r *Repository) unbornBranch() string {
 	if commit, err := r.Head(); err != nil || commit != nil {
 		return ""

@@ -27,7 +27,7 @@ func All() []*apiextensionsv1.CustomResourceDefinition {
 	return readDefinitions("*.yaml")
 }
 
-// ByGroup returns the definitions of one API group, ordered by plural name; none for a foreign
+// ByGroup returns the definitions of one API group, ordered by plural name, or none for a foreign
 // group. The caller owns the result.
 func ByGroup(group string) []*apiextensionsv1.CustomResourceDefinition {
 	if group == "" || strings.ContainsAny(group, `*?[]\/_`) {
@@ -36,7 +36,7 @@ func ByGroup(group string) []*apiextensionsv1.CustomResourceDefinition {
 	return readDefinitions(group + "_*.yaml")
 }
 
-// Get returns the definition of a kind, nil if there is none. The caller owns the result.
+// Get returns the definition of a kind, or nil if there is none. The caller owns the result.
 func Get(group, kind string) *apiextensionsv1.CustomResourceDefinition {
 	if group == "" || strings.ContainsAny(group+kind, `*?[]\/_`) {
 		return nil

@@ -207,7 +207,7 @@ func isColoredFor(cmd *cobra.Command, w io.Writer) bool {
 
 func isTerminalOutput(cmd *cobra.Command) bool { return isTerminal(cmd.OutOrStdout()) }
 
-// terminalWidth returns the characters per line of a terminal; 0 if w is not one or its width is
+// terminalWidth returns the characters per line of a terminal, or 0 if w is not one or its width is
 // unknown.
 func terminalWidth(w io.Writer) int {
 	if o, ok := w.(activityOutput); ok {

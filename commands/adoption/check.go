@@ -75,7 +75,7 @@ func (a *Adopter) Check(ctx context.Context) (*Report, error) {
 	return r, nil
 }
 
-// readLive reads an object without a cache; nil if the object or its kind does not exist.
+// readLive reads an object without a cache, or nil if the object or its kind does not exist.
 func readLive(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
 	live, err := c.GetLive(ctx, ref)
 	switch {

@@ -29,7 +29,7 @@ func isAbsent(err error) bool {
 	return apierrors.IsNotFound(err) || apply.IsUnserved(err) || apply.ReasonOf(err) == apply.NotFound
 }
 
-// listObjects reads all objects of a kind without a cache; none if the kind is not served.
+// listObjects reads all objects of a kind without a cache, or none if the kind is not served.
 func listObjects(ctx context.Context, c *apply.Cluster, kind schema.GroupVersionKind, namespace string) ([]unstructured.Unstructured, error) {
 	mapping, err := c.Mapping(ctx, kind)
 	if isAbsent(err) {

@@ -177,7 +177,7 @@ func (a *Archive) EntriesOf(cluster string) []*Entry {
 	return out
 }
 
-// Cluster finds a cluster by its name; nil if the archive does not have it.
+// Cluster finds a cluster by its name, or nil if the archive does not have it.
 func (m *Manifest) Cluster(name string) *Cluster {
 	for i := range m.Clusters {
 		if m.Clusters[i].Name == name {

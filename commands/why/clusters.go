@@ -83,7 +83,7 @@ func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owne
 	return owner.ShootAccess(ctx, owner.Owner{Input: inputs[i], Local: local})
 }
 
-// getObject reads an object; nil if the object or its kind does not exist.
+// getObject reads an object, or nil if the object or its kind does not exist.
 func getObject(ctx context.Context, cluster string, config *rest.Config, ref change.Ref) (*unstructured.Unstructured, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 20 * time.Second

@@ -194,7 +194,7 @@ func (e *explainer) addCommits(ctx context.Context, a *Answer) {
 	}
 }
 
-// localFile returns the file of a place on this machine; false for a file that only the program
+// localFile returns the file of a place on this machine, or false for a file that only the program
 // contains.
 func (e *explainer) localFile(p Place) (string, bool) {
 	if inside, ok := strings.CutPrefix(p.File, "components/"); ok && (p.Kind == placeTemplate || p.Kind == placeImageVector) {

@@ -75,7 +75,7 @@ func publishOnce(ctx context.Context, client kubernetes.Interface, namespace str
 	return err == nil, err
 }
 
-// isSignedBy reports whether a CA has signed the client certificate of a kubeconfig; false for
+// isSignedBy reports whether a CA has signed the client certificate of a kubeconfig, or false for
 // unreadable input.
 func isSignedBy(kubeconfig, authority []byte) bool {
 	if len(authority) == 0 {

@@ -140,7 +140,7 @@ func (t *lazyTransport) connection(ctx context.Context) (*apiConnection, error) 
 	return t.current, t.loadError
 }
 
-// replacementFor returns access that replaces a failing one; nil if there is none.
+// replacementFor returns access that replaces a failing one, or nil if there is none.
 func (t *lazyTransport) replacementFor(ctx context.Context, of *apiConnection) *apiConnection {
 	if t.acquireLock(ctx) != nil {
 		return nil
@@ -235,7 +235,7 @@ func classifyFailure(resp *http.Response, err error) (doubted, unsent bool) {
 	return true, addresses.IsConnectFailure(err)
 }
 
-// rewindRequest returns a copy of a sent request to send again; false if its body cannot be read
+// rewindRequest returns a copy of a sent request to send again, or false if its body cannot be read
 // twice.
 func rewindRequest(req *http.Request) (*http.Request, bool) {
 	if req.Body == nil || req.Body == http.NoBody {

@@ -45,7 +45,7 @@ func (s *ownerWorker) Repair(ctx context.Context, e apply.DriftEvent) (found, ok
 	return true, true
 }
 
-// heldRepairReason returns why recreating an object is held and how to approve it; empty if it is
+// heldRepairReason returns why recreating an object is held and how to approve it, or "" if it is
 // not held.
 func (g *Gardenlet) heldRepairReason(held []permit.HeldObjects, e apply.DriftEvent) string {
 	s := g.currentSettings()

@@ -23,7 +23,7 @@ type driftedObject struct {
 	ref          apply.Ref
 }
 
-// newMessage returns the message to report about an unrepaired object; empty if it was reported.
+// newMessage returns the message to report about an unrepaired object, or "" if it was reported.
 func (u *driftReports) newMessage(of types.UID, e apply.DriftEvent, message string) string {
 	if *u == nil {
 		*u = driftReports{}

@@ -94,7 +94,7 @@ func isInReviews(o *unstructured.Unstructured) bool {
 	})
 }
 
-// reviewCheck returns the gate's review check for an owner; nil if no review is required.
+// reviewCheck returns the gate's review check for an owner, or nil if no review is required.
 func (g *Gardenlet) reviewCheck(from renderSources, o render.Owner, s *settings) func(cluster string, ref change.Ref) bool {
 	if !s.requiresReview {
 		return nil

@@ -175,7 +175,7 @@ func (o *gardenObjects) watchedKind(kind string) *watchedKind {
 	return o.kinds[slices.IndexFunc(o.kinds, func(w *watchedKind) bool { return w.kind == kind })]
 }
 
-// get returns an object; nil if it does not exist. It is shared: do not modify it.
+// get returns an object, or nil if it does not exist. It is shared: do not modify it.
 func (o *gardenObjects) get(kind, namespace, name string) *unstructured.Unstructured {
 	w := o.watchedKind(kind)
 	key := name

@@ -150,7 +150,7 @@ func (d *Deployer) ReconcileAll(ctx context.Context) time.Duration {
 	return wait
 }
 
-// reconcile reconciles a Gardenlet, and returns when to retry; 0 if only a change of it matters.
+// reconcile reconciles a Gardenlet, and returns when to retry, or 0 if only a change of it matters.
 func (d *Deployer) reconcile(ctx context.Context, live *unstructured.Unstructured, last attempt) time.Duration {
 	name := live.GetName()
 	if last.generation != live.GetGeneration() {
@@ -206,7 +206,7 @@ func isWaitingForSeed(live *unstructured.Unstructured) bool {
 	})
 }
 
-// seedOf returns the Seed of a Gardenlet; nil if it does not exist.
+// seedOf returns the Seed of a Gardenlet, or nil if it does not exist.
 func (d *Deployer) seedOf(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	ref := apply.Ref{APIVersion: kindSeed.GroupVersion().String(), Kind: kindSeed.Kind, Name: name}
 	seed, err := d.virtual.GetLive(ctx, ref)

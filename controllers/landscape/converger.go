@@ -318,7 +318,7 @@ func (c *Converger) tokenRequester() *accesstokens.Requester {
 	return c.connections.ownedRequester
 }
 
-// Cluster returns the connection to one cluster, nil if there is none.
+// Cluster returns the connection to one cluster, or nil if there is none.
 func (c *Converger) Cluster(name string) *apply.Cluster { return c.connections.clusters[name] }
 
 // Close closes all connections and releases the leases.

@@ -35,7 +35,8 @@ func IsDeletedWithFile(declared *unstructured.Unstructured) bool {
 	return isGardenKind(declared.GroupVersionKind().GroupKind()) && owner.IsConfirmed(declared)
 }
 
-// isDeletionConfirmed reports whether the deletion of a Garden is confirmed; false for other kinds.
+// isDeletionConfirmed reports whether the deletion of a Garden is confirmed, or false for other
+// kinds.
 func (c *Converger) isDeletionConfirmed(ctx context.Context, ref apply.Ref) bool {
 	if !isGardenKind(ref.GroupKind()) {
 		return false
@@ -185,7 +186,7 @@ func (c *Converger) deleteGarden(ctx context.Context) (ending bool, err error) {
 }
 
 // findDeletingGarden returns the Garden of this landscape, declared or not, whose deletion is not
-// complete; nil if there is none.
+// complete, or nil if there is none.
 func (c *Converger) findDeletingGarden(ctx context.Context) (*convergedOwner, error) {
 	known := map[apply.Ref]*convergedOwner{}
 	for _, o := range c.members.all {

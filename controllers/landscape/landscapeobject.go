@@ -78,7 +78,7 @@ func (o ObjectStatus) MarshalJSON() ([]byte, error) {
 	}{fields(o), o.Held, o.Waits})
 }
 
-// holdReason returns why an object is held, according to the Landscape object; empty if it is not,
+// holdReason returns why an object is held, according to the Landscape object, or "" if it is not,
 // or o is nil.
 func (o *ObjectStatus) holdReason(cluster string, ref apply.Ref) string {
 	if o == nil {
@@ -87,8 +87,8 @@ func (o *ObjectStatus) holdReason(cluster string, ref apply.Ref) string {
 	return o.Held.reasons[cluster+" "+ref.String()]
 }
 
-// readLandscapeObject returns the status of the Landscape object in the runtime cluster; nil if no
-// object syncs this landscape.
+// readLandscapeObject returns the status of the Landscape object in the runtime cluster, or nil if
+// no object syncs this landscape.
 func (c *Converger) readLandscapeObject(ctx context.Context, now time.Time) (*ObjectStatus, error) {
 	cluster := c.connections.clusters[Runtime]
 	if cluster == nil {

@@ -244,7 +244,7 @@ func (l *heldLease) tryAcquireOrRenew(ctx context.Context, mayTake func(*LeaseHe
 	return err
 }
 
-// otherHolder returns who else holds the lease, nil if nobody does.
+// otherHolder returns who else holds the lease, or nil if nobody does.
 func (l *heldLease) otherHolder(current *coordinationv1.Lease) *LeaseHeldError {
 	holder := ptr.Deref(current.Spec.HolderIdentity, "")
 	if holder == "" || holder == l.holder {

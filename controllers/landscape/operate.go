@@ -313,8 +313,8 @@ func operationOutcome(live *unstructured.Unstructured, asked time.Time) (text st
 	return text, false, nil
 }
 
-// nextRotationStep returns the next step of a Garden's credential rotation after the operation;
-// empty if there is none.
+// nextRotationStep returns the next step of a Garden's credential rotation after the operation, or
+// "" if there is none.
 func nextRotationStep(live *unstructured.Unstructured) string {
 	status, _, _ := unstructured.NestedMap(live.Object, "status")
 	state, err := rotation.ReadState(status)

@@ -33,7 +33,7 @@ func (c *Converger) queueReason(o landscapes.Operation, e *OperationNotPossibleE
 }
 
 // precedingOperation returns the operation of a change on the same object that another one must
-// wait for; nil if there is none. A confirmation has its own annotation and blocks nothing.
+// wait for, or nil if there is none. A confirmation has its own annotation and blocks nothing.
 func precedingOperation(asked []landscapes.Operation, o landscapes.Operation) *landscapes.Operation {
 	if o.Operation == schemas.OperationConfirmDeletion {
 		return nil

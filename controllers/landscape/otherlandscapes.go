@@ -153,7 +153,7 @@ func (a *otherLandscapes) isDeclaredBy(origin string, ref apply.Ref) (declared, 
 }
 
 // hasGivenUp reports whether the landscape in the origin of an object no longer has it in its
-// inventory; false if it has no inventory.
+// inventory, or false if it has no inventory.
 func (a *otherLandscapes) hasGivenUp(origin string, ref apply.Ref) bool {
 	name, is := a.landscapeOf(origin)
 	if !is {
@@ -180,7 +180,7 @@ func (a *otherLandscapes) landscapeByName(name string) *otherLandscape {
 	return a.landscapes[i]
 }
 
-// pendingAnswers returns the landscapes that have not answered yet about an object; empty if all
+// pendingAnswers returns the landscapes that have not answered yet about an object, or "" if all
 // have.
 func (a *otherLandscapes) pendingAnswers(ref apply.Ref) string {
 	var waiting []string

@@ -61,7 +61,7 @@ var (
 	gardenResource = schema.GroupVersionResource{Group: "operator.gardener.cloud", Version: "v1alpha1", Resource: "gardens"}
 )
 
-// LiveGarden returns the Garden of the runtime cluster; nil if it or its kind does not exist.
+// LiveGarden returns the Garden of the runtime cluster, or nil if it or its kind does not exist.
 func (c *Converger) LiveGarden(ctx context.Context) (*unstructured.Unstructured, error) {
 	declared, err := c.DeclaredGarden()
 	if err != nil {
@@ -70,7 +70,8 @@ func (c *Converger) LiveGarden(ctx context.Context) (*unstructured.Unstructured,
 	return LiveGarden(ctx, c.connections.clusters[Runtime], declared.GetName())
 }
 
-// LiveGarden returns the Garden of a runtime cluster; nil if none exists. Another name is an error.
+// LiveGarden returns the Garden of a runtime cluster, or nil if none exists. Another name is an
+// error.
 func LiveGarden(ctx context.Context, runtime *apply.Cluster, name string) (*unstructured.Unstructured, error) {
 	ref := apply.Ref{APIVersion: "operator.gardener.cloud/v1alpha1", Kind: "Garden"}
 	list, err := runtime.Dynamic().Resource(gardenResource).List(ctx, metav1.ListOptions{})

@@ -105,7 +105,7 @@ func (c *Converger) withLeaseContext(ctx context.Context) (context.Context, cont
 	}
 }
 
-// leaseError returns why a lease was lost, nil if none was.
+// leaseError returns why a lease was lost, or nil if none was.
 func (c *Converger) leaseError() error {
 	if c.leaseState.leaseContext.Err() == nil {
 		return nil

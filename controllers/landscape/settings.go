@@ -42,7 +42,7 @@ func progressingThreshold(l *landscapes.Landscape) *time.Duration {
 	return nil
 }
 
-// prometheusReach returns how to reach the Prometheus instances of the garden; nil unless the
+// prometheusReach returns how to reach the Prometheus instances of the garden, or nil unless the
 // feature gate for their health checks is on.
 func prometheusReach(l *landscapes.Landscape, outside bool) func(*rest.Config) prometheus.ServerAccess {
 	switch {

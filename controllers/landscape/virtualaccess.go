@@ -49,7 +49,7 @@ func VirtualGardenConfig(l *landscapes.Landscape, of *rest.Config, clk clock.Pas
 	return config, nil
 }
 
-// externalAddress returns the external address of a Garden's API; empty if it has no domain.
+// externalAddress returns the external address of a Garden's API, or "" if it has no domain.
 func externalAddress(garden *operatorv1alpha1.Garden) string {
 	for _, domain := range garden.Spec.VirtualCluster.DNS.Domains {
 		return "https://api." + domain.Name

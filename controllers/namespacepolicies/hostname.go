@@ -18,7 +18,7 @@ import (
 // cannot be watched.
 const lookupInterval = 30 * time.Second
 
-// apiServerHost returns the name and port by which pods reach the API server; empty if it has an
+// apiServerHost returns the name and port by which pods reach the API server, or "" if it has an
 // address instead of a name. Gardener's Shoots use a name.
 func apiServerHost(config *rest.Config, env func(string) string) (host string, port uint16) {
 	number := func(text string) uint16 {

@@ -52,8 +52,8 @@ func networksAt(o *unstructured.Unstructured, path ...string) (*Networks, error)
 	return out, nil
 }
 
-// networksOfShoot reads the declared and the actual networks of the Shoot in a Cluster; nil for a
-// Shoot without workers.
+// networksOfShoot reads the declared and the actual networks of the Shoot in a Cluster, or nil for
+// a Shoot without workers.
 func networksOfShoot(cluster *unstructured.Unstructured) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, part := range []string{"spec", "status"} {

@@ -103,8 +103,8 @@ func checkDecrypted(object *landscapev1alpha1.Landscape, r *revision) error {
 	return fmt.Errorf("revision %s: %s: %s: %s", r.Revision(), landscape.MissingKeyText(r.landscape), joinLimited(names), hint)
 }
 
-// virtualAccess returns the access to the virtual garden and a text that changes with it; nil for
-// no access. Without a secretRef it is derived from the Garden in the runtime cluster, only for
+// virtualAccess returns the access to the virtual garden and a text that changes with it, or nil
+// for no access. Without a secretRef it is derived from the Garden in the runtime cluster, only for
 // Landscapes in the Garden's namespace.
 func (s secretReader) virtualAccess(ctx context.Context, clusters *landscapev1alpha1.Clusters, options apply.ClusterOptions) (*rest.Config, string, error) {
 	if clusters == nil || clusters.Virtual == nil || clusters.Virtual.SecretRef == nil {

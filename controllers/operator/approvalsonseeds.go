@@ -13,7 +13,7 @@ import (
 // knows object names can compute an id. So an approval for a seed counts on that seed only:
 // spec.approved has SEED/ID for it and ID for the operator's own clusters.
 
-// ApprovalText returns an id as `pergola approve` and spec.approved take it; empty for no id.
+// ApprovalText returns an id as `pergola approve` and spec.approved take it, or "" for no id.
 func ApprovalText(cluster, id string) string {
 	if id == "" || !isClusterOfSeed(cluster) {
 		return id

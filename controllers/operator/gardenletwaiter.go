@@ -416,7 +416,7 @@ func parseOwnerRef(name string) apply.Ref {
 	return out
 }
 
-// seedCondition returns a condition of a Seed, nil if it has none.
+// seedCondition returns a condition of a Seed, or nil if it has none.
 func seedCondition(live *unstructured.Unstructured, kind gardencorev1beta1.ConditionType) *gardencorev1beta1.Condition {
 	// A malformed list has no conditions.
 	list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")

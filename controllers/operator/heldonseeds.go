@@ -40,7 +40,7 @@ func heldByGardenlets(all []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.
 	return slices.DeleteFunc(slices.Clone(all), func(h landscapev1alpha1.HeldDeletion) bool { return !isOnSeed(h) })
 }
 
-// seedReports returns the reports of all seeds of a revision; false if a Seed cannot be read. A
+// seedReports returns the reports of all seeds of a revision, or false if a Seed cannot be read. A
 // Seed that does not exist has none.
 func (j *job) seedReports(ctx context.Context) (map[string]*seedpublication.SeedReport, bool) {
 	seeds, err := j.revision.landscape.Seeds()

@@ -113,7 +113,7 @@ func (h *LandscapeClient) patchLandscape(ctx context.Context, what string, chang
 // in the same object.
 var conflictBackoff = apiwait.Backoff{Steps: 25, Duration: 10 * time.Millisecond, Factor: 1.2, Jitter: 1}
 
-// StaleOperator returns why no operator would act on the object; nil if one runs.
+// StaleOperator returns why no operator would act on the object, or nil if one runs.
 func (h *LandscapeClient) StaleOperator(ctx context.Context) (*landscape.StaleRole, error) {
 	return landscape.StaleOperator(ctx, h.getLease, h.clock.Now())
 }

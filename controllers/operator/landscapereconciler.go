@@ -169,7 +169,7 @@ func (s *landscapeReconciler) reconcileOnce() (next time.Time, gone bool) {
 	return earlierTime(next, s.jobs.decision.nextCheck), false
 }
 
-// misconfiguration returns the error in the object itself; empty for none.
+// misconfiguration returns the error in the object itself, or "" for none.
 func (s *landscapeReconciler) misconfiguration(now time.Time) string {
 	spec := &s.object.Spec
 	if spec.Source == nil {
@@ -195,7 +195,7 @@ func (s *landscapeReconciler) isSourceAllowed() bool {
 	return s.operator.role.FileSources || !strings.HasPrefix(s.object.Spec.Source.URL, "file://")
 }
 
-// nameConflict returns why the name belongs to another Landscape, empty if it does not. Inventories
+// nameConflict returns why the name belongs to another Landscape, or "" if it does not. Inventories
 // have the name alone: a takeover deletes the objects of the other Landscape. So it needs a
 // request, even if the other no longer exists.
 func (s *landscapeReconciler) nameConflict() string {
@@ -380,7 +380,7 @@ func (s *landscapeReconciler) syncInputFor(now time.Time, wanted string, pinned 
 	return out
 }
 
-// executeDecision starts the decided work. It returns when to check again; zero if other code
+// executeDecision starts the decided work. It returns when to check again, or zero if other code
 // decides that.
 func (s *landscapeReconciler) executeDecision(now time.Time) time.Time {
 	d := s.jobs.decision
@@ -406,7 +406,7 @@ func (s *landscapeReconciler) executeDecision(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// dependencyBlocker returns which Landscape this one waits for; empty for none.
+// dependencyBlocker returns which Landscape this one waits for, or "" for none.
 func (s *landscapeReconciler) dependencyBlocker(object *landscapev1alpha1.Landscape) string {
 	for _, d := range object.Spec.DependsOn {
 		other, err := s.operator.landscapeOf(receiver.Key{Namespace: object.Namespace, Name: d.Name})

@@ -157,7 +157,7 @@ func (s *landscapeReconciler) maintainError() error {
 	return nil
 }
 
-// partialRetryBlocker returns why the last attempted revision must not be retried now; nil if it
+// partialRetryBlocker returns why the last attempted revision must not be retried now, or nil if it
 // may, or if it is complete. Maintaining a partial revision continues it, and going back to the
 // revision before reverts Git.
 func (s *landscapeReconciler) partialRetryBlocker(now time.Time) error {

@@ -162,7 +162,7 @@ func (p *runningOperator) startReconciler(ctx context.Context, key receiver.Key)
 	return r
 }
 
-// dependencyCycle returns the path by which a Landscape depends on itself, empty if there is none.
+// dependencyCycle returns the path by which a Landscape depends on itself, or "" if there is none.
 func (p *runningOperator) dependencyCycle(from *landscapev1alpha1.Landscape) string {
 	var walk func(l *landscapev1alpha1.Landscape, way []string) string
 	walk = func(l *landscapev1alpha1.Landscape, way []string) string {
@@ -187,7 +187,7 @@ func (p *runningOperator) dependencyCycle(from *landscapev1alpha1.Landscape) str
 }
 
 // conflictingNameOwner returns a Landscape of the same name in another namespace that owns the
-// name; empty for none. Inventories have the name alone. So the first owner stays the owner while
+// name, or "" for none. Inventories have the name alone. So the first owner stays the owner while
 // it exists.
 func (p *runningOperator) conflictingNameOwner(l *landscapev1alpha1.Landscape) string {
 	list := &landscapev1alpha1.LandscapeList{}

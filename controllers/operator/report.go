@@ -130,7 +130,7 @@ func (s *landscapeReconciler) noteVerdict() {
 	s.jobs.hasVerdict = s.jobs.hasVerdict || wanted != "" && (s.jobs.lastOutcome.commitPath == s.specCommitPath(wanted) || e != nil && e.isDone && e.retryAt.IsZero() && e.commitPath == s.specCommitPath(wanted))
 }
 
-// nextRetryTime returns when a failed or waiting sync is retried; zero if there is none.
+// nextRetryTime returns when a failed or waiting sync is retried, or zero if there is none.
 func (s *landscapeReconciler) nextRetryTime() time.Time {
 	if s.jobs.decision.waitReason != "" || s.jobs.decision.trigger == "" && s.jobs.lastOutcome.failures > 0 && !s.jobs.lastOutcome.isPermanent {
 		return s.jobs.decision.nextCheck

@@ -177,7 +177,7 @@ func (p *runningOperator) destinations(l *landscapev1alpha1.Landscape) []notific
 	return to
 }
 
-// sourceURL returns the URL of a Landscape's source, empty for none.
+// sourceURL returns the URL of a Landscape's source, or "" for none.
 func sourceURL(l *landscapev1alpha1.Landscape) string {
 	if l.Spec.Source == nil {
 		return ""

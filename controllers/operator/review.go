@@ -71,7 +71,8 @@ func (r *revisionReader) reviewChanges(ctx context.Context, next *revision) (*pe
 	return out, nil
 }
 
-// readBase reads a commit that is compared with the new one; nil for none. It does not validate it.
+// readBase reads a commit that is compared with the new one, or nil for none. It does not validate
+// it.
 func (r *revisionReader) readBase(ctx context.Context, next *revision, at commitPath) (*landscapes.Landscape, error) {
 	switch {
 	case at.commit == "":

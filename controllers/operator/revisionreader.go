@@ -170,9 +170,9 @@ func (r *revisionReader) loadLandscape(ctx context.Context, snapshot *source.Sna
 	return landscapes.LoadFS(ctx, snapshot.FS, folder, landscapes.Options{AgeIdentities: r.identities, Evaluator: r.evaluator, ResultCache: r.validationCache})
 }
 
-// readApplied returns the last completely applied revision, nil for none, to validate the update.
-// Later attempts are in the clusters only in part; the API servers validate those updates. A commit
-// that is lost, after a force-push for example, yields a note and no comparison.
+// readApplied returns the last completely applied revision, or nil for none, to validate the
+// update. Later attempts are in the clusters only in part; the API servers validate those updates.
+// A commit that is lost, after a force-push for example, yields a note and no comparison.
 func (r *revisionReader) readApplied(ctx context.Context, next *revision) (_ *landscapes.Landscape, note string, err error) {
 	at := appliedCommitPath(&r.object.Status)
 	l, err := r.readBase(ctx, next, at)

@@ -303,7 +303,7 @@ func (p *runningOperator) secretReaderOf(l *landscapev1alpha1.Landscape) secretR
 	return out
 }
 
-// landscapeOf reads a Landscape from the cache; nil if it does not exist.
+// landscapeOf reads a Landscape from the cache, or nil if it does not exist.
 func (p *runningOperator) landscapeOf(key receiver.Key) (*landscapev1alpha1.Landscape, error) {
 	l := &landscapev1alpha1.Landscape{}
 	err := p.cacheReader.Get(context.Background(), key, l) // the cache does not block

@@ -104,7 +104,7 @@ func (s secretReader) readSourceSecrets(ctx context.Context, spec *landscapev1al
 	return out, err
 }
 
-// verificationKeys reads the Secret with the verification keys; nil if no signature is required.
+// verificationKeys reads the Secret with the verification keys, or nil if no signature is required.
 func (s secretReader) verificationKeys(ctx context.Context, spec *landscapev1alpha1.Source) (map[string][]byte, error) {
 	if spec.Verify == nil {
 		return nil, nil

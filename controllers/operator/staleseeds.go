@@ -20,7 +20,7 @@ import (
 // them.
 const gardenletCheckInterval = 10 * time.Second
 
-// seedOf returns the seed's name of a Seed or Shoot; empty for an unscheduled Shoot.
+// seedOf returns the seed's name of a Seed or Shoot, or "" for an unscheduled Shoot.
 func seedOf(live *unstructured.Unstructured) string {
 	if live.GetKind() == "Seed" {
 		return live.GetName()
@@ -90,7 +90,7 @@ func (w *gardenletWaiter) skipReason(live *unstructured.Unstructured) string {
 }
 
 // publicationOnly drops the changes of a followed object that no gardenlet reconciles, and returns
-// only its publication; nil for none.
+// only its publication, or nil for none.
 func publicationOnly(f *awaitedOwner) *awaitedOwner {
 	if f.publicationDigest == "" {
 		return nil

@@ -235,7 +235,7 @@ func (w *statusWriter) recordInterruption(at time.Time) {
 	w.writeIfChanged(ctx)
 }
 
-// notReadyReason returns why other Landscapes cannot depend on a Landscape; empty if they can.
+// notReadyReason returns why other Landscapes cannot depend on a Landscape, or "" if they can.
 func notReadyReason(l *landscapev1alpha1.Landscape) string {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	switch {

@@ -84,8 +84,8 @@ func (r *run) publishRotatedAccess(ctx context.Context) error {
 // keyCACertificate is the key of the certificate in the Secret of a CA.
 const keyCACertificate = "ca.crt"
 
-// accessCARequest returns the request of the CA that signs the client certificate of the access;
-// empty if there is none.
+// accessCARequest returns the request of the CA that signs the client certificate of the access, or
+// "" if there is none.
 func accessCARequest(configs []secrets.Config) string {
 	byName := make(map[string]secrets.Config, len(configs))
 	for _, c := range configs {

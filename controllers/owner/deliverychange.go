@@ -74,7 +74,7 @@ func (r *Reconciler) recordedObjects(ctx context.Context, o *ownerSession, b ren
 }
 
 // previousManagedResource returns the reconciler of the ManagedResource that still delivers a
-// bundle, and its contents; nil if it does not exist.
+// bundle, and its contents, or nil if it does not exist.
 func (r *Reconciler) previousManagedResource(ctx context.Context, o *ownerSession, b render.Bundle) (*managedresource.Reconciler, []apply.Entry, error) {
 	live, err := o.Local.GetLive(ctx, bundleManagedResourceRef(b))
 	if apierrors.IsNotFound(err) {

@@ -57,8 +57,9 @@ func (r *run) updateGardenlets(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// versionChange returns the fields that set the chart version of a Gardenlet; nil without a change.
-// It preserves the registry, which may be a mirror, and a chart with a digest, which is pinned.
+// versionChange returns the fields that set the chart version of a Gardenlet, or nil without a
+// change. It preserves the registry, which may be a mirror, and a chart with a digest, which is
+// pinned.
 func versionChange(gardenlet *unstructured.Unstructured, version string) map[string]any {
 	fields, _, _ := unstructured.NestedMap(gardenlet.Object, "spec", "deployment", "helm", "ociRepository")
 	var named gardencorev1.OCIRepository
@@ -75,7 +76,7 @@ func versionChange(gardenlet *unstructured.Unstructured, version string) map[str
 	return map[string]any{"ref": strings.TrimSuffix(*named.Ref, ":"+chart.Tag) + ":" + version}
 }
 
-// gardenerVersion returns the version in the garden's ConfigMap gardener-info; empty without one.
+// gardenerVersion returns the version in the garden's ConfigMap gardener-info, or "" without one.
 func gardenerVersion(bundles []render.Bundle) string {
 	for _, b := range bundles {
 		for _, o := range b.Objects {

@@ -123,7 +123,7 @@ func (r *Reconciler) PlanSecrets(ctx context.Context, o Owner, s State) ([]Plann
 	return r.planSecrets(ctx, o.newSession(s))
 }
 
-// SetOfManaged returns the set that writes a ManagedResource of an owner; empty if it belongs to no
+// SetOfManaged returns the set that writes a ManagedResource of an owner, or "" if it belongs to no
 // bundle.
 func (r *Reconciler) SetOfManaged(o Owner, s State, cluster string, ref apply.Ref) string {
 	return r.setOfManaged(o.newSession(s), cluster, ref)

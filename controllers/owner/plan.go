@@ -156,7 +156,7 @@ func planRecreation(ctx context.Context, o *ownerSession, b render.Bundle) []cha
 	}}
 }
 
-// approvalID returns the id that approves an object held by the gate; empty for other reasons.
+// approvalID returns the id that approves an object held by the gate, or "" for other reasons.
 func (r *Report) approvalID(ref apply.Ref) string {
 	for _, h := range r.Held {
 		for _, o := range h.Objects {

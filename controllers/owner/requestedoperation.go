@@ -32,7 +32,7 @@ func (t RequestedOperation) String() string {
 	return out
 }
 
-// newRequestedOperation returns the requested operation with its requestor; nil for none.
+// newRequestedOperation returns the requested operation with its requestor, or nil for none.
 func newRequestedOperation(o *ownerSession, live *unstructured.Unstructured, asked string) *RequestedOperation {
 	if asked == "" {
 		return nil

@@ -197,7 +197,7 @@ func referredSecrets(obj *unstructured.Unstructured) (out []apply.Ref) {
 	return []apply.Ref{{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}}
 }
 
-// clusterInput returns the input for extensions in the Cluster object of a control plane; nil
+// clusterInput returns the input for extensions in the Cluster object of a control plane, or nil
 // without one.
 func (r *run) clusterInput(namespace string) any {
 	for _, b := range r.owner.Bundles() {

@@ -44,7 +44,7 @@ type valueSources struct {
 	requireAll bool
 }
 
-// fillObject returns an object with its values; nil if it needs none.
+// fillObject returns an object with its values, or nil if it needs none.
 func (s *valueSources) fillObject(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	copies, err := render.CopiedValues(obj)
 	if err != nil {
@@ -116,8 +116,8 @@ func withCopiedData(rendered *unstructured.Unstructured, data map[string]any) *u
 	return out
 }
 
-// readValues returns the stored values of a Secret or ConfigMap beside the control plane; nil if it
-// does not exist. An immutable one may come from the cache.
+// readValues returns the stored values of a Secret or ConfigMap beside the control plane, or nil if
+// it does not exist. An immutable one may come from the cache.
 func (o *ownerSession) readValues(ctx context.Context, ref apply.Ref) (map[string]string, error) {
 	live, err := o.Local.Get(ctx, ref)
 	if err != nil || live.Object["immutable"] != true {

@@ -29,7 +29,7 @@ const (
 	maxTroubleBytes = 400
 )
 
-// Check queries one server. trouble is the trouble that it reports, empty for none. An error means
+// Check queries one server. trouble is the trouble that it reports, or "" for none. An error means
 // that nothing is known.
 func Check(ctx context.Context, server api.Client) (trouble string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)

@@ -107,7 +107,7 @@ func (p *roleProcess) logStart() {
 		"namespaces", namespaces, "lease", lease, "version", p.role.Version)
 }
 
-// namespace returns the namespace of the ManagedResources, empty for all.
+// namespace returns the namespace of the ManagedResources, or "" for all.
 func (c *Configuration) namespace() string {
 	if n := c.SourceClientConnection.Namespaces; len(n) == 1 {
 		return n[0]

@@ -178,7 +178,7 @@ func (m *Manager) secretsDigest(mr *resourcesv1alpha1.ManagedResource, read bool
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// metadata returns the current or last read metadata of a Secret; nil if unknown.
+// metadata returns the current or last read metadata of a Secret, or nil if unknown.
 func (s *secretCache) metadata(key types.NamespacedName, read bool) metav1.Object {
 	if read {
 		s.mu.Lock()

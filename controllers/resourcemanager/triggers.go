@@ -86,7 +86,7 @@ func healthStatus(mr *unstructured.Unstructured) string {
 	return ""
 }
 
-// dataSecretNames returns the names of the data Secrets; none for a deleted ManagedResource.
+// dataSecretNames returns the names of the data Secrets, or none for a deleted ManagedResource.
 func dataSecretNames(mr *unstructured.Unstructured) []string {
 	if mr == nil {
 		return nil
@@ -200,7 +200,7 @@ func hasSameContent(old, new *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(oldMetadata, newMetadata) && reflect.DeepEqual(oldRest, newRest)
 }
 
-// parseWatchedSetName parses the name of a set; false if the set is not ours.
+// parseWatchedSetName parses the name of a set, or false if the set is not ours.
 func (m *Manager) parseWatchedSetName(set string) (types.NamespacedName, bool) {
 	key, ok := m.parseSetName(set)
 	if !ok || m.options.Namespace != "" && key.Namespace != m.options.Namespace {

@@ -219,7 +219,7 @@ func (s GardenletRequester) setOperation(ctx context.Context, in metadata.Resour
 	return err == nil, err
 }
 
-// lastHeartbeat returns the time of the last heartbeat of a Seed's gardenlet; nil if there never
+// lastHeartbeat returns the time of the last heartbeat of a Seed's gardenlet, or nil if there never
 // was one.
 func (s GardenletRequester) lastHeartbeat(ctx context.Context, seed string) (*metav1.MicroTime, error) {
 	lease, err := s.Leases.CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace).Get(ctx, seed, metav1.GetOptions{})

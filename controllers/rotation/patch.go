@@ -12,7 +12,7 @@ import (
 // removableFields are the fields of a Rotation that a merge patch has to remove explicitly.
 var removableFields = []string{"lastInitiationFinishedTime", "lastCompletionTriggeredTime", "autoCompleteAfterPrepared"}
 
-// Patch returns a merge patch of the status from one state to another; nil if they are equal. It
+// Patch returns a merge patch of the status from one state to another, or nil if they are equal. It
 // leaves fields that others have added.
 func Patch(before, after State) map[string]any {
 	rotations, out := map[string]any{}, map[string]any{}

@@ -215,7 +215,7 @@ func (c *Content) addDefaultDomains(l *landscapes.Landscape) error {
 	return nil
 }
 
-// DefaultDomains returns the default domains as a file of declarations; nil if there are none.
+// DefaultDomains returns the default domains as a file of declarations, or nil if there are none.
 func (c *Content) DefaultDomains() []byte { return c.Files[path.Join(c.Folder, domainsFile)] }
 
 // checkLimits enforces the limits.

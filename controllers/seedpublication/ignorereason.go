@@ -8,7 +8,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// IgnoreReason returns why the gardenlet of the seed does not reconcile a Seed or Shoot; empty if
+// IgnoreReason returns why the gardenlet of the seed does not reconcile a Seed or Shoot, or "" if
 // it does. Its objects on the seed stay unchanged. The operator uses the same rule to know for
 // which owners not to wait.
 func IgnoreReason(o *unstructured.Unstructured) string {

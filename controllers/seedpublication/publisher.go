@@ -97,8 +97,8 @@ func (p *Publisher) Apply(ctx context.Context, virtual *apply.Cluster, c *Conten
 	return out, nil
 }
 
-// currentPublication returns the header of the current pointer; nil if none exists or it cannot be
-// read.
+// currentPublication returns the header of the current pointer, or nil if none exists or it cannot
+// be read.
 func (p *Publisher) currentPublication(ctx context.Context, virtual *apply.Cluster, seed string) (*Publication, error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: SeedNamespace(seed), Name: PointerName}
 	live, err := virtual.Get(ctx, ref)

@@ -64,7 +64,7 @@ func reviewRef(seed string) apply.Ref {
 	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: SeedNamespace(seed), Name: ReviewName}
 }
 
-// liveReview reads the ConfigMap; nil if it does not exist.
+// liveReview reads the ConfigMap, or nil if it does not exist.
 func (p *Publisher) liveReview(ctx context.Context, virtual *apply.Cluster, seed string) (*unstructured.Unstructured, error) {
 	live, err := virtual.GetLive(ctx, reviewRef(seed))
 	if apierrors.IsNotFound(err) {

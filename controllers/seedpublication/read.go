@@ -19,8 +19,8 @@ type InvalidError struct{ Reason string }
 
 func (e *InvalidError) Error() string { return e.Reason }
 
-// Read assembles a publication. part returns a Secret of the same namespace by name, nil if it does
-// not exist. The error is an *IncompleteError or an *InvalidError.
+// Read assembles a publication. part returns a Secret of the same namespace by name, or nil if it
+// does not exist. The error is an *IncompleteError or an *InvalidError.
 func Read(pointer *unstructured.Unstructured, part func(name string) *unstructured.Unstructured) (*Publication, error) {
 	p, parts, err := parsePointer(pointer)
 	if err != nil {

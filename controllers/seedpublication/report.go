@@ -96,7 +96,7 @@ func firstOwners(owners []string, more int) ([]string, int) {
 	return owners, more
 }
 
-// ReadSeedReport returns the report of a Seed; nil if it has none or an unreadable one
+// ReadSeedReport returns the report of a Seed, or nil if it has none or an unreadable one
 // (ReportProblem), for example of another version.
 func ReadSeedReport(seed *unstructured.Unstructured) *SeedReport {
 	if seed == nil {
@@ -118,7 +118,7 @@ func ReadSeedReport(seed *unstructured.Unstructured) *SeedReport {
 	return out
 }
 
-// ReportProblem returns why the report of a Seed cannot be read; empty if it has none or a readable
+// ReportProblem returns why the report of a Seed cannot be read, or "" if it has none or a readable
 // one.
 func ReportProblem(seed *unstructured.Unstructured) string {
 	if seed == nil {

@@ -44,8 +44,8 @@ func runInside(ctx context.Context, holder *hold.Holder, self string, out *os.Fi
 // errAlreadyPrinted ends a command with exit code 2; the command has printed its errors itself.
 var errAlreadyPrinted = errors.New("it failed inside the namespaces")
 
-// findHolder returns the holder of the clusters of a state folder; nil if they have none, or if the
-// caller is inside it.
+// findHolder returns the holder of the clusters of a state folder, or nil if they have none, or if
+// the caller is inside it.
 func findHolder(m *cluster.Manager) (*hold.Holder, error) {
 	if isInside() {
 		return nil, nil

@@ -21,7 +21,7 @@ var codePatterns = sync.OnceValue(func() map[v1beta1.ErrorCode]*regexp.Regexp {
 // requestLimitPattern is throttling, not a quota.
 var requestLimitPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)RequestLimitExceeded`) })
 
-// Codes returns the error codes that match a text, sorted; empty if there are none.
+// Codes returns the error codes that match a text, sorted, or none if there are none.
 func Codes(text string) []v1beta1.ErrorCode {
 	var out []v1beta1.ErrorCode
 	for code, pattern := range codePatterns() {

@@ -11,7 +11,7 @@ var userInfo = regexp.MustCompile("([A-Za-z][A-Za-z0-9+.-]*://)[^\\s\"'`<>]*@")
 // RedactUserInfo returns a text without the user names and passwords of its addresses.
 func RedactUserInfo(text string) string { return userInfo.ReplaceAllString(text, "$1") }
 
-// RedactError returns an error whose text is Plain; nil for nil.
+// RedactError returns an error whose text is Plain, or nil for nil.
 func RedactError(err error) error {
 	if err == nil || !userInfo.MatchString(err.Error()) {
 		return err

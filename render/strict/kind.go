@@ -33,7 +33,7 @@ var kubernetes = struct {
 	kinds map[schema.GroupVersionKind]*Kind
 }{kinds: map[schema.GroupVersionKind]*Kind{}}
 
-// Kubernetes returns the schema of a Kubernetes kind, nil if k8s.io/api does not have it.
+// Kubernetes returns the schema of a Kubernetes kind, or nil if k8s.io/api does not have it.
 func Kubernetes(gvk schema.GroupVersionKind) *Kind {
 	kubernetes.Lock()
 	defer kubernetes.Unlock()

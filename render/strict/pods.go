@@ -18,7 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// podsOf returns the path and template of the pods of an object; nil if it has none.
+// podsOf returns the path and template of the pods of an object, or nil if it has none.
 func podsOf(o runtime.Object) (*field.Path, *core.PodTemplateSpec) {
 	spec := field.NewPath("spec")
 	switch o := o.(type) {

@@ -110,8 +110,8 @@ func boolToByte(b bool) byte {
 	return 0
 }
 
-// digestObject returns the digest of an object; zero for nil.
-func (c *checker) digestObject(in *schemas.Input) resultcache.Key {
+// digestObject returns the digest of an object, or zero for nil.
+func (c *checker) digestObject(in *schemas.Input) kept.Key {
 	if in == nil {
 		return resultcache.Key{}
 	}

@@ -122,7 +122,7 @@ func (c *checker) readConfig(fieldName, name, key string, read func(string) (run
 	return known.object
 }
 
-// findConfigMap returns the ConfigMap of that name in the object's namespace, nil if it does not
+// findConfigMap returns the ConfigMap of that name in the object's namespace, or nil if it does not
 // exist.
 func (c *checker) findConfigMap(name string) *schemas.Input {
 	if name == "" {

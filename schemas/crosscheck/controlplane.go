@@ -67,7 +67,7 @@ func kindInReference(kind, version string, meant schema.GroupKind) schema.GroupK
 	return schema.FromAPIVersionAndKind(version, kind).GroupKind()
 }
 
-// ShootBinding returns the binding to a Shoot's infrastructure account; false if the Shoot has
+// ShootBinding returns the binding to a Shoot's infrastructure account, or false if the Shoot has
 // none. Shoots without workers need no infrastructure.
 func ShootBinding(shoot map[string]any) (ConfigReference, bool) {
 	spec := mapAt(shoot, "spec")

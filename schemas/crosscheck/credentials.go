@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// findReferencedObject returns the object that a field names; nil for another kind or an object
+// findReferencedObject returns the object that a field names, or nil for another kind or an object
 // outside the landscape.
 func (c *checker) findReferencedObject(field, kind string) *schemas.Input {
 	ref := mapAt(c.object(), strings.Split(field, ".")...)

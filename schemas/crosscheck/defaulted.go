@@ -116,8 +116,8 @@ func (c *checker) checkFilledShoot() {
 	}
 }
 
-// runRulesWith returns the findings about a Shoot with the changes and its previous revision; false
-// if its structure is broken.
+// runRulesWith returns the findings about a Shoot with the changes and its previous revision, or
+// false if its structure is broken.
 func (c *checker) runRulesWith(in schemas.Input, changes mutation.Result, former *unstructured.Unstructured) ([]schemas.Violation, bool) {
 	in.Object = in.Object.DeepCopy()
 	if changes.ApplyTo(in.Object) != nil {
@@ -167,7 +167,7 @@ func (f oldSeedLister) Get(kind schema.GroupKind, namespace, name string) *unstr
 func (f oldSeedLister) List(schema.GroupKind) []*unstructured.Unstructured { return nil }
 
 // oldFilledShoot returns the previous revision of the Shoot, with the values that the API had
-// filled in from its Seed; nil for a new Shoot. Nothing is filled in without a Seed in both
+// filled in from its Seed, or nil for a new Shoot. Nothing is filled in without a Seed in both
 // revisions.
 func (c *checker) oldFilledShoot() (*unstructured.Unstructured, []mutation.Change) {
 	if !c.input.HasOld() {

@@ -181,7 +181,7 @@ func (c *checker) claimDNSName(n dnsName) {
 	}
 }
 
-// otherOwner returns another object that claims a value; nil if it declares the same Seed.
+// otherOwner returns another object that claims a value, or nil if it declares the same Seed.
 func (c *checker) otherOwner(u uniqueValue) *schemas.Input {
 	other := c.valueOwners[u]
 	if other == nil || other == c.input {

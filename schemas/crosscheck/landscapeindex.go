@@ -87,7 +87,7 @@ func (i *index) addProject(in *schemas.Input, namespace string) {
 	}
 }
 
-// findObject returns an object; nil if the landscape does not declare it.
+// findObject returns an object, or nil if the landscape does not declare it.
 func (i *index) findObject(id identity) *schemas.Input {
 	i.recordQuestion(question{topicContent, id})
 	return i.objectsByID[id]
@@ -105,7 +105,7 @@ func (i *index) allOfKind(kind schema.GroupKind) []*schemas.Input {
 	return i.objectsByKind[kind]
 }
 
-// findProject returns the Project of a namespace; nil if none exists.
+// findProject returns the Project of a namespace, or nil if none exists.
 func (i *index) findProject(namespace string) *schemas.Input {
 	i.recordQuestion(question{topicProject, identity{namespace: namespace}})
 	return i.projectsByNamespace[namespace]

@@ -47,8 +47,8 @@ type seedShoot struct {
 	position string
 }
 
-// shootOfManagedSeed returns the Shoot of a ManagedSeed with API defaults; nil if it is undeclared
-// or unreadable.
+// shootOfManagedSeed returns the Shoot of a ManagedSeed with API defaults, or nil if it is
+// undeclared or unreadable.
 func (c *checker) shootOfManagedSeed() *seedShoot {
 	in := c.findObject(identity{kindShoot, c.namespace(), textAt(c.object(), "spec", "shoot", "name")})
 	shoot := &gardencorev1beta1.Shoot{}

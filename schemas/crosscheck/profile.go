@@ -30,7 +30,7 @@ func profileReference(shoot map[string]any, namespace string) (id identity, fiel
 	return identity{kindCloudProfile, "", textAt(shoot, "spec", "cloudProfileName")}, "spec.cloudProfileName"
 }
 
-// shootProfile returns the profile of the current Shoot; nil if it is undeclared or broken.
+// shootProfile returns the profile of the current Shoot, or nil if it is undeclared or broken.
 func (c *checker) shootProfile() *profileOffers {
 	id, _ := profileReference(c.object(), c.namespace())
 	c.recordQuestion(question{topicProfile, id})

@@ -278,7 +278,7 @@ func (c *checker) checkOverridesInUse() {
 	}
 }
 
-// parentSpec returns the parent of the current NamespacedCloudProfile; nil if it is unknown or
+// parentSpec returns the parent of the current NamespacedCloudProfile, or nil if it is unknown or
 // broken.
 func (c *checker) parentSpec() *gardencorev1beta1.CloudProfileSpec {
 	in := c.findObject(parentProfile(c.input))

@@ -281,7 +281,7 @@ func (c *checker) checkVersion(p *profileOffers, field, what, written, before st
 	}
 }
 
-// isNewer reports whether a version is above the previous one; false without a previous one.
+// isNewer reports whether a version is above the previous one, or false without a previous one.
 func isNewer(version, before string) bool {
 	left, errLeft := semver.NewVersion(version)
 	right, errRight := semver.NewVersion(before)
@@ -425,7 +425,7 @@ func (c *checker) checkNodeLimit() {
 	}
 }
 
-// oldObject returns the object before the change; nil for a new object.
+// oldObject returns the object before the change, or nil for a new object.
 func (c *checker) oldObject() map[string]any {
 	if !c.input.HasOld() {
 		return nil

@@ -26,7 +26,7 @@ func (c *checker) shootsOfSeed() []*schemas.Input {
 	})
 }
 
-// oldAndNewSeedSpec returns both revisions of the Seed specification; false if one is missing.
+// oldAndNewSeedSpec returns both revisions of the Seed specification, or false if one is missing.
 func (c *checker) oldAndNewSeedSpec(at string) (before, now map[string]any, ok bool) {
 	path := strings.Split(at, ".")
 	before, now = mapAt(c.oldObject(), path...), mapAt(c.object(), path...)

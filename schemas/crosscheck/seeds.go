@@ -167,7 +167,7 @@ func readLabels(object map[string]any) labels.Set {
 	return set
 }
 
-// readSelector parses a label selector; nil if it is missing or its structure is broken.
+// readSelector parses a label selector, or nil if it is missing or its structure is broken.
 func readSelector(value any) *metav1.LabelSelector {
 	fields, is := value.(map[string]any)
 	selector := &metav1.LabelSelector{}

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// findSeed returns the Seed of a Shoot; nil if the Shoot has none or the landscape does not declare
-// it.
+// findSeed returns the Seed of a Shoot, or nil if the Shoot has none or the landscape does not
+// declare it.
 func (c *checker) findSeed() map[string]any {
 	in := c.findObject(identity{kind: kindSeed, name: textAt(c.object(), "spec", "seedName")})
 	if in == nil {
@@ -28,7 +28,7 @@ func (c *checker) isOnSameSeed() bool {
 	return c.input.HasOld() && textAt(c.oldObject(), "spec", "seedName") == textAt(c.object(), "spec", "seedName")
 }
 
-// ownProject returns the Project of the current namespace; nil if none exists.
+// ownProject returns the Project of the current namespace, or nil if none exists.
 func (c *checker) ownProject() map[string]any {
 	if in := c.findProject(c.namespace()); in != nil {
 		return in.Content().Object

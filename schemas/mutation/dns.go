@@ -83,7 +83,7 @@ func (m *shootMutator) setPrimaryProvider(index int, reason string) {
 	m.recordChange(fmt.Sprintf("spec.dns.providers[%d].primary", index), true, "%s", reason)
 }
 
-// primaryProviderIndex returns the index of the primary provider, -1 for none.
+// primaryProviderIndex returns the index of the primary provider, or -1 for none.
 func primaryProviderIndex(providers []gardencorev1beta1.DNSProvider) int {
 	return slices.IndexFunc(providers, func(p gardencorev1beta1.DNSProvider) bool { return p.Primary != nil && *p.Primary })
 }

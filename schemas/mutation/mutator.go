@@ -93,7 +93,7 @@ func coreKind(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// toTyped returns the typed object; nil if it is missing or broken, which validation reports.
+// toTyped returns the typed object, or nil if it is missing or broken, which validation reports.
 func toTyped[T any](object *unstructured.Unstructured) *T {
 	if object == nil {
 		return nil
@@ -194,7 +194,7 @@ func (s *Mutator) defaultDomains(seed *gardencorev1beta1.Seed) []defaultDomain {
 	return s.landscapeDomains
 }
 
-// domainPriority returns the priority of a default domain, 0 if it is not a number.
+// domainPriority returns the priority of a default domain, or 0 if it is not a number.
 func domainPriority(secret *unstructured.Unstructured) int {
 	n, err := strconv.Atoi(secret.GetAnnotations()[annotationPriority])
 	if err != nil {

@@ -13,7 +13,7 @@ type shootProfileSpec struct {
 	displayName string
 }
 
-// profileOf returns the cloud profile of a Shoot; nil if it is not named or does not exist.
+// profileOf returns the cloud profile of a Shoot, or nil if it is not named or does not exist.
 func (s *Mutator) profileOf(shoot *gardencorev1beta1.Shoot) *shootProfileSpec {
 	id := identity{kind: kindCloudProfile}
 	switch reference := shoot.Spec.CloudProfile; {

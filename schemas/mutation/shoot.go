@@ -268,7 +268,7 @@ func (m *shootMutator) setKubeReserved() {
 	reserve("pid", &kubelet.KubeReserved.PID, "20k")
 }
 
-// ownSeed returns the Seed of the Shoot; nil if it has none or the Seed is unknown.
+// ownSeed returns the Seed of the Shoot, or nil if it has none or the Seed is unknown.
 func (m *shootMutator) ownSeed() *gardencorev1beta1.Seed {
 	if name := m.shoot.Spec.SeedName; name != nil && *name != "" {
 		return m.findSeed(*name)

@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// defaultingFunction returns an empty object and its defaulting function; nil for kinds without
+// defaultingFunction returns an empty object and its defaulting function, or nil for kinds without
 // one.
 func defaultingFunction(kind *structure.Kind) (object any, set func()) {
 	const core, operator, security, seedmanagement = gardencorev1beta1.GroupName, operatorv1alpha1.GroupName, securityv1alpha1.GroupName, seedmanagementv1alpha1.GroupName
@@ -148,7 +148,7 @@ func addParents(node *structure.Node, object map[string]any, path fieldpath.Path
 	addParents(child.InnermostItems(), inner, path[1:])
 }
 
-// readDefault returns the value of a field, nil if it is unset.
+// readDefault returns the value of a field, or nil if it is unset.
 func readDefault(object any, kind *structure.Kind, path fieldpath.Path) (any, error) {
 	data, err := json.Marshal(object)
 	if err != nil {

@@ -80,7 +80,7 @@ func parseQuestion(question string) (kind *structure.Kind, field string, others 
 	return fitting[0], strings.TrimPrefix(question[best:], "."), others, nil
 }
 
-// findKubernetesKind returns the Kubernetes kind that a word names, ignoring case; empty for none.
+// findKubernetesKind returns the Kubernetes kind that a word names, ignoring case, or "" for none.
 func findKubernetesKind(word string) string {
 	for gvk := range scheme.Scheme.AllKnownTypes() {
 		if strings.EqualFold(gvk.Kind, word) {

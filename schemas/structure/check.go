@@ -160,7 +160,7 @@ func (c *checker) reportUnknownField(path fieldpath.Path, name string, n *Node, 
 	c.findings[len(c.findings)-1].IntendedPath = meant
 }
 
-// yaml11Value returns the value of an unquoted word in YAML 1.1; empty if it is a plain string.
+// yaml11Value returns the value of an unquoted word in YAML 1.1, or "" if it is a plain string.
 func yaml11Value(name string) string {
 	switch strings.ToLower(name) {
 	case "n", "no", "off":

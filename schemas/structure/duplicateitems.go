@@ -57,7 +57,7 @@ func (c *checker) addDuplicate(path fieldpath.Path, n *Node, first int) {
 	c.addFinding(slices.Clone(path), "Duplicate", "is already used by %s[%d]; it must be unique in the list", list, first)
 }
 
-// itemKey returns the key of an item; false if items may be equal or a key is missing.
+// itemKey returns the key of an item, or false if items may be equal or a key is missing.
 func (n *Node) itemKey(item any) (string, bool) {
 	switch n.ListType {
 	case "set":

@@ -2,7 +2,7 @@ package structure
 
 import "github.com/pergola-dev/pergola/schemas/fieldpath"
 
-// Lookup returns the node at a path, nil if the schema has none.
+// Lookup returns the node at a path, or nil if the schema has none.
 func (n *Node) Lookup(path fieldpath.Path) *Node {
 	for _, step := range path {
 		if n == nil {

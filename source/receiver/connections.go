@@ -46,7 +46,7 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// sourceOf returns the sender that a connection counts for; empty for a proxy.
+// sourceOf returns the sender that a connection counts for, or "" for a proxy.
 func (b *boundedListener) sourceOf(c net.Conn) string {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {

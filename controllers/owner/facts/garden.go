@@ -64,7 +64,7 @@ func gatewayAddress(ctx context.Context, s Source) (string, error) {
 // domains (upstream's).
 const roleWildcardCertificate = "garden-cert"
 
-// wildcardCertificate finds the certificate that a user has put beside the control plane; nil if
+// wildcardCertificate finds the certificate that a user has put beside the control plane, or nil if
 // there is none. Two are an error, because the choice would be arbitrary.
 func wildcardCertificate(secrets []corev1.Secret) (*render.WildcardCertificateFact, error) {
 	var found *render.WildcardCertificateFact

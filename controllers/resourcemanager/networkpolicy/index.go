@@ -169,7 +169,7 @@ func (x *index) planPolicy(p *plan, service, name types.NamespacedName) {
 	p.apply = append(p.apply, want)
 }
 
-// wantedPolicies returns the policies that a Service asks for; none without a Service or if its
+// wantedPolicies returns the policies that a Service asks for, or none without a Service or if its
 // namespace is not handled.
 func (x *index) wantedPolicies(t *serviceTraffic) policySet {
 	if t == nil || t.hasUnknownPods || !x.isHandled(t.key.Namespace) {

@@ -98,7 +98,7 @@ func readServiceTraffic(service *corev1.Service) *serviceTraffic {
 	return t
 }
 
-// readPods reads the pod selector of a Service; false if it has none.
+// readPods reads the pod selector of a Service, or false if it has none.
 func (t *serviceTraffic) readPods(service *corev1.Service) bool {
 	text, ok := service.Annotations[AnnotationPodSelector]
 	if !ok {
@@ -164,8 +164,8 @@ func (t *serviceTraffic) addRule(id, what, infix string, port networkingv1.Netwo
 	}
 }
 
-// backendPort returns the target port for an Ingress or VirtualService; false if the Service has no
-// such port.
+// backendPort returns the target port for an Ingress or VirtualService, or false if the Service has
+// no such port.
 func (t *serviceTraffic) backendPort(p networkingv1.ServiceBackendPort) (networkingv1.NetworkPolicyPort, bool) {
 	for _, port := range t.inputs.Ports {
 		if p.Name != "" && p.Name == port.Name || p.Name == "" && p.Number == port.Port {

@@ -24,7 +24,7 @@ type tokenClaims struct {
 	account types.UID
 }
 
-// parseClaims parses a token; false if it does not look like one of an API server.
+// parseClaims parses a token, or false if it does not look like one of an API server.
 func parseClaims(token string) (tokenClaims, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

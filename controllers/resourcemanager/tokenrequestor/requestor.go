@@ -111,7 +111,7 @@ func (o *Options) selector() labels.Set {
 	return set
 }
 
-// caBundle returns the CA bundle for Secrets that ask for one; nil if there is none.
+// caBundle returns the CA bundle for Secrets that ask for one, or nil if there is none.
 func (o *Options) caBundle() ([]byte, error) {
 	switch {
 	case len(o.CABundle) > 0:

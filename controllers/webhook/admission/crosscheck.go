@@ -27,7 +27,7 @@ func isAuthorTextRule(rule string) bool {
 	return rule == ruleExposureClassScheduling || crosscheck.IsUnreadRule(rule)
 }
 
-// relatedKinds returns the kinds that rules and mutations of a kind read; none for other kinds.
+// relatedKinds returns the kinds that rules and mutations of a kind read, or none for other kinds.
 // Secrets and ConfigMaps are never read: references to them are assumed to be valid.
 func relatedKinds(kind schema.GroupKind) []schema.GroupVersionKind {
 	core, seedmanagement := gardencorev1beta1.SchemeGroupVersion, seedmanagementv1alpha1.SchemeGroupVersion
@@ -77,7 +77,7 @@ type relatedObjects struct {
 	unreadableKinds []crosscheck.External
 }
 
-// readRelatedObjects reads the landscape of an object; nil without Surroundings, or if the kind
+// readRelatedObjects reads the landscape of an object, or nil without Surroundings, or if the kind
 // does not belong to the virtual garden.
 func (h *Handler) readRelatedObjects(ctx context.Context, object *unstructured.Unstructured, fresh bool) (*relatedObjects, error) {
 	if h.objectLister == nil || !slices.Contains(ClusterVirtual.apiGroups(), object.GroupVersionKind().Group) {

@@ -93,7 +93,7 @@ func (h *Handler) checkSingleGarden(ctx context.Context, object *unstructured.Un
 	return nil, nil
 }
 
-// gardensForNamespace returns the Gardens for the rule about namespace garden; nil for other
+// gardensForNamespace returns the Gardens for the rule about namespace garden, or nil for other
 // objects.
 func (h *Handler) gardensForNamespace(ctx context.Context, old *unstructured.Unstructured) (*schemas.LandscapeObjects, error) {
 	gvk := old.GroupVersionKind()

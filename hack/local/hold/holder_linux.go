@@ -25,8 +25,8 @@ var (
 	errEnded  = errors.New("the namespaces have ended")
 )
 
-// Find returns the holder of the state folder, nil if none runs. It removes files left by a killed
-// holder.
+// Find returns the holder of the state folder, or nil if none runs. It removes files left by a
+// killed holder.
 func Find(dir string) (*Holder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -215,7 +215,7 @@ func (h *Holder) waitForEnd(ctx context.Context) error {
 	return awaitEnd(ctx, process)
 }
 
-// openPIDFD returns a pidfd of the holder, -1 if the holder has ended.
+// openPIDFD returns a pidfd of the holder, or -1 if the holder has ended.
 func (h *Holder) openPIDFD() (int, error) {
 	if h.pid == 0 {
 		return -1, fmt.Errorf("the holder of %s cannot be seen from this process-id namespace", h.dir)

@@ -162,7 +162,7 @@ func (f *Folder) loadKey(name string) (*ecdsa.PrivateKey, error) {
 	return ecKey, nil
 }
 
-// readPEM returns the first block of the file, nil if there is no file or no block.
+// readPEM returns the first block of the file, or nil if there is no file or no block.
 func readPEM(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -29,7 +29,7 @@ type State struct {
 	Clusters []*Cluster `json:"clusters"`
 }
 
-// ProxyURL returns the URL of the proxy to everything inside; empty if there is none.
+// ProxyURL returns the URL of the proxy to everything inside, or "" if there is none.
 func (s *State) ProxyURL() string {
 	if !s.Living || s.ProxyPort == 0 {
 		return ""

@@ -216,7 +216,7 @@ func (c *container) recordEnd(r *Runtime, exit box.Exit, reason, message string)
 	close(c.done)
 }
 
-// runningProcess returns the process, nil if it does not run.
+// runningProcess returns the process, or nil if it does not run.
 func (c *container) runningProcess() Process {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

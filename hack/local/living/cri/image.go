@@ -12,7 +12,7 @@ import (
 // never.
 type Images struct{ *Runtime }
 
-// findImage returns the image of a reference, nil if there is none.
+// findImage returns the image of a reference, or nil if there is none.
 func (r *Runtime) findImage(reference string) *runtimeapi.Image {
 	found, _, err := r.options.Images.Find(reference)
 	if err != nil {
@@ -40,7 +40,7 @@ func (i Images) ListImages(_ context.Context, filter *runtimeapi.ImageFilter) ([
 	return out, nil
 }
 
-// ImageStatus returns an image, nil if it does not exist.
+// ImageStatus returns an image, or nil if it does not exist.
 func (i Images) ImageStatus(_ context.Context, image *runtimeapi.ImageSpec, _ bool) (*runtimeapi.ImageStatusResponse, error) {
 	return &runtimeapi.ImageStatusResponse{Image: i.findImage(image.GetImage())}, nil
 }

@@ -35,7 +35,7 @@ func processUsage(pid int) (memory, nanoseconds uint64, err error) {
 	return values[2] * uint64(os.Getpagesize()), (values[0] + values[1]) * (1e9 / ticksPerSecond), nil
 }
 
-// stats returns the stats of a container; nil if it does not run.
+// stats returns the stats of a container, or nil if it does not run.
 func (r *Runtime) stats(c *container) *runtimeapi.ContainerStats {
 	p := c.runningProcess()
 	if p == nil {

@@ -162,7 +162,7 @@ func (c *Controller) grow(ctx context.Context, e *etcd, s shape) (shape, error) 
 	return growMembership(ctx, m, e, s)
 }
 
-// liveStatefulSet returns the current StatefulSet, nil if it cannot be read.
+// liveStatefulSet returns the current StatefulSet, or nil if it cannot be read.
 func (c *Controller) liveStatefulSet(ctx context.Context, e *etcd) *appsv1.StatefulSet {
 	set, err := c.Kube.AppsV1().StatefulSets(e.Namespace).Get(ctx, e.Name, metav1.GetOptions{})
 	if err != nil {

@@ -174,7 +174,7 @@ func (s status) copyTimes(before status) status {
 	return s
 }
 
-// statusPatch returns the merge patch between two statuses, nil if they are equal.
+// statusPatch returns the merge patch between two statuses, or nil if they are equal.
 func statusPatch(before, after status) ([]byte, error) {
 	was, err := json.Marshal(before)
 	if err != nil {

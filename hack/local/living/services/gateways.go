@@ -86,7 +86,7 @@ func parseSpec[T any](object *unstructured.Unstructured, into *T) *T {
 	return into
 }
 
-// routesOf returns the routes of gateways on a Service's Pods for one of its ports; none if no
+// routesOf returns the routes of gateways on a Service's Pods for one of its ports, or none if no
 // gateway has that port.
 func routesOf(service *corev1.Service, port corev1.ServicePort, gateways, virtualServices []*unstructured.Unstructured) []route {
 	var routes []route
