@@ -52,8 +52,8 @@ func (c *Cluster) RewriteKubectl(text string) string {
 	return strings.ReplaceAll(text, "kubectl ", c.kubectl+" ")
 }
 
-// RewriteKubectlOrNameCluster is Commands for a text that does not name the cluster. If no kubectl
-// flags for the cluster are known, it adds the name.
+// RewriteKubectlOrNameCluster is RewriteKubectl for a text that does not name the cluster. If no
+// kubectl flags for the cluster are known, it adds the name.
 func (c *Cluster) RewriteKubectlOrNameCluster(text string) string {
 	if c == nil {
 		return text

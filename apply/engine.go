@@ -32,7 +32,7 @@ type Options struct {
 	// or force it".
 	ForceHint func(Ref) string
 	// ExplainItem adds to a plan item the effects of its action beyond the object. old and new are
-	// the object before and after; nil if it does not exist or is unknown.
+	// the object before and after; it is nil if it does not exist or is unknown.
 	ExplainItem func(item *change.Item, old, new *unstructured.Unstructured)
 	// Parallel is the number of objects processed concurrently in one run; default 16.
 	Parallel int
@@ -158,7 +158,7 @@ type DeleteOptions struct {
 type HeldObject struct {
 	Ref    Ref           `json:"object"`
 	Reason change.Reason `json:"why"`
-	// ApprovalID is the id that approves the deletion; empty if no approval is possible.
+	// ApprovalID is the id that approves the deletion; it is empty if no approval is possible.
 	ApprovalID string `json:"approval,omitempty"`
 }
 

@@ -38,13 +38,14 @@ type FieldPolicy struct {
 
 // FieldConflict is a declared field with another value in the live object.
 type FieldConflict struct {
-	// Declared is the desired value, Live the current one; nil if the live object lacks the field.
+	// Declared is the desired value, Live the current one; it is nil if the live object lacks the
+	// field.
 	Declared, Live any
 	// DeclarationChanged means that the declared value differs from that at the last apply, or is
 	// new. An object that was never applied has not moved.
 	DeclarationChanged bool
 	// Manager is the manager, other than us, that owns the live value, and Since the time of its
-	// last write; empty if there is none.
+	// last write; it is empty if there is none.
 	Manager string
 	Since   time.Time
 	// Key is the map key or item name for the "*" in the path.

@@ -17,10 +17,10 @@ import (
 type FollowedList struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
-	// Selector is a label selector; empty for all objects.
+	// Selector is a label selector; it is empty for all objects.
 	Selector string
 	// Fields lists the fields to store in addition to metadata, separated by commas, such as
-	// "spec,status.conditions"; empty for all. It limits the memory for many objects.
+	// "spec,status.conditions"; it is empty for all. It limits the memory for many objects.
 	Fields string
 }
 

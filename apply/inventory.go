@@ -48,7 +48,8 @@ func HeldReasons(entries []Entry) map[Ref]change.Reason {
 // Inventory stores the objects of one set between runs. The Lease of the role ensures a single
 // writer.
 type Inventory interface {
-	// Load returns the entries, none if there is no inventory yet. A failed read must be an error.
+	// Load returns the entries, or none if there is no inventory yet. A failed read must be an
+	// error.
 	Load(ctx context.Context) ([]Entry, error)
 	Save(ctx context.Context, entries []Entry) error
 	// Remove deletes the inventory once all objects in it are deleted.

@@ -43,7 +43,7 @@ func NeededLists(obj *unstructured.Unstructured) RelatedLists {
 
 // Cause is the most informative reason why an object is unhealthy.
 type Cause struct {
-	// Object of the reason, such as `pod "web-1"`; empty for the object itself.
+	// Object of the reason, such as `pod "web-1"`; it is empty for the object itself.
 	Object string `json:"object,omitempty"`
 	// Reason of the cluster: ImagePullBackOff, CrashLoopBackOff, Unschedulable, FailedMount,
 	// FailedCreate …

@@ -146,7 +146,7 @@ func (l *loader) checkThresholds(config *Declaration, spec map[string]any) {
 	}
 }
 
-// didYouMean suggests the right name; empty if there is no suggestion.
+// didYouMean suggests the right name; the result is empty if there is no suggestion.
 func didYouMean(name string, known []string) string {
 	if better := suggest.Closest(name, known); better != "" {
 		return fmt.Sprintf("; did you mean %s?", better)

@@ -18,7 +18,8 @@ const fieldMaxShare = "spec.deletionGate.maxShare"
 // anyIndex is the index of an item of a list.
 var anyIndex = regexp.MustCompile(`\[\d+\]`)
 
-// configForm describes the form of a Landscape field in words; empty for fields without a pattern.
+// configForm describes the form of a Landscape field in words; the result is empty for fields
+// without a pattern.
 func configForm(field string) string {
 	switch anyIndex.ReplaceAllString(field, "[*]") {
 	case fieldMaxShare:

@@ -109,8 +109,8 @@ func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
 	return result
 }
 
-// invisibleCharacterIn names an invisible character in a field name, as in text from a web page;
-// empty if there is none.
+// invisibleCharacterIn names an invisible character in a field name, as in text from a web page; it
+// is empty if there is none.
 func invisibleCharacterIn(name string) string {
 	for _, r := range name {
 		if what := invisibleCharacters[r]; what != "" && r != '\t' {

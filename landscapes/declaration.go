@@ -34,7 +34,8 @@ type Declaration struct {
 	// (FromObjects).
 	File         string
 	Line, Column int
-	// Layer is the layer of File, relative to the landscape folder; empty for the landscape itself.
+	// Layer is the layer of File, relative to the landscape folder; it is empty for the landscape
+	// itself.
 	Layer string
 	// Secret is empty for other kinds.
 	Secret SecretState
@@ -116,7 +117,7 @@ func (d *Declaration) Recipients() []string {
 // GroupVersionKind returns the kind of the object.
 func (d *Declaration) GroupVersionKind() schema.GroupVersionKind { return d.kind }
 
-// Namespace returns the namespace of the object, "" if it has none.
+// Namespace returns the namespace of the object, or "" if it has none.
 func (d *Declaration) Namespace() string { return d.namespace }
 
 // Name returns the name of the object.

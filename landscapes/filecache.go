@@ -94,7 +94,7 @@ func (l *loader) loadFile(name string) []Declaration {
 
 // contentIDFS identifies file content without reading it, as Git does.
 type contentIDFS interface {
-	// ContentID is the same for files of the same content; false if it is unknown.
+	// ContentID returns an id that files of the same content share, or false if it is unknown.
 	ContentID(name string) (string, bool)
 }
 

@@ -16,7 +16,7 @@ import (
 
 // HealthConfig is the compiled spec.health of a landscape. Its zero value has only built-in rules.
 type HealthConfig struct {
-	// Rules precede the built-in ones; nil for none.
+	// Rules precede the built-in ones; it is nil for none.
 	Rules health.Rules
 	// ExistenceOnly accepts any existing object whose kind has no rule.
 	ExistenceOnly bool

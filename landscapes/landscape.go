@@ -21,7 +21,7 @@ type Landscape struct {
 	Path string
 	// Config is landscape.yaml, merged onto the files of the layers; never nil.
 	Config *landscapev1alpha1.Landscape
-	// ConfigDeclaration is Config as a declaration, with its places; nil if landscape.yaml is
+	// ConfigDeclaration is Config as a declaration, with its places; it is nil if landscape.yaml is
 	// unreadable, and for a landscape FromObjects.
 	ConfigDeclaration *Declaration
 	// Declarations are the objects in reading order: bases first, files by name.

@@ -35,7 +35,7 @@ type Operation struct {
 	Kind, Namespace, Name string
 	// Operation is a value of the annotation gardener.cloud/operation, or confirm-deletion.
 	Operation string
-	// NotAfter is when the operation expires; zero for never.
+	// NotAfter is when the operation expires; it is zero for never.
 	NotAfter time.Time
 	// NotAfterAt is the place of NotAfter.
 	NotAfterAt schemas.Position

@@ -236,7 +236,7 @@ func (l *Landscape) CheckSops() []schemas.Violation {
 
 type sopsCheck struct {
 	landscape *Landscape
-	// files are the SopsFiles by folder; nil for a folder without one.
+	// files are the SopsFiles by folder; they are nil for a folder without one.
 	files map[string]*sopsRulesFile
 	found []schemas.Violation
 }

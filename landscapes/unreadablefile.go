@@ -4,7 +4,7 @@ import "fmt"
 
 // damagedFS is a file system that detects missing content, such as a damaged Git repository.
 type damagedFS interface {
-	// Damaged returns why content could not be read; nil if nothing is missing.
+	// Damaged returns why content could not be read; it is nil if nothing is missing.
 	Damaged() error
 }
 
@@ -15,7 +15,7 @@ type damagedFS interface {
 type UnreadableFileError struct {
 	// File is relative to the landscape folder.
 	File string
-	// Err is the cause; nil if it is unknown.
+	// Err is the cause; it is nil if it is unknown.
 	Err error
 }
 

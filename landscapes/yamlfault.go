@@ -63,7 +63,8 @@ type yamlScan struct {
 	hasInlineValue bool
 	// blockScalarColumn is the column of the field or item that a block scalar belongs to, or -1.
 	blockScalarColumn int
-	// blockScalarLine is the line of that field; 0 for an item, and once the block has a line.
+	// blockScalarLine is the line of that field; it is 0 for an item, and once the block has a
+	// line.
 	blockScalarLine int
 	// hasContent reports whether any line had content.
 	hasContent bool

@@ -201,8 +201,8 @@ func fateOf(what string) fate {
 	return ""
 }
 
-// fateOfItem returns the fate of a workload that remains; empty for other items, and if its pods
-// are not affected.
+// fateOfItem returns the fate of a workload that remains; the result is empty for other items, and
+// if its pods are not affected.
 func fateOfItem(i change.Item) fate {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "Etcd"}, i.Object.Kind) {
 		return ""

@@ -24,7 +24,7 @@ func CountUnreached(owners []render.Owner) change.UnaffectedOwners {
 	return u
 }
 
-// unreachedText tells a reviewer which owners were skipped; empty if none.
+// unreachedText tells a reviewer which owners were skipped; the result is empty if none.
 func unreachedText(u change.UnaffectedOwners) string {
 	var parts []string
 	for _, c := range []struct {

@@ -51,7 +51,7 @@ type StateInputs struct {
 // State is one of the compared landscapes; nil means none.
 type State struct {
 	Landscape *landscapes.Landscape
-	// Name precedes errors; empty for none.
+	// Name precedes errors; it is empty for none.
 	Name string
 	// Partial is for an invalid landscape: its valid parts are compared. Other landscapes have
 	// passed CheckLandscape.
@@ -237,8 +237,8 @@ func (s *StateInputs) shootsInOrder() []*landscapes.Declaration {
 	return out
 }
 
-// shoot builds the input of a Shoot, nil if it does not exist or is not bound, and returns the
-// filled-in Shoot. Open fields keep their values of before.
+// shoot builds the input of a Shoot; the result is nil if it does not exist or is not bound, and
+// returns the filled-in Shoot. Open fields keep their values of before.
 func (s *StateInputs) shoot(d *landscapes.Declaration, before *gardencorev1beta1.Shoot) (*Input, *gardencorev1beta1.Shoot, error) {
 	if d == nil {
 		return nil, nil, nil

@@ -47,8 +47,8 @@ type landscapeCheck struct {
 	landscape  *landscapes.Landscape
 	violations []schemas.Violation
 
-	// options are the options to render with, nil if the landscape is for another catalogue;
-	// sound are the valid overlays to test.
+	// options are the options to render with; they are nil if the landscape is for another
+	// catalogue; sound are the valid overlays to test.
 	options       *Options
 	validOverlays []Overlay
 	// seenOwnerKinds are the kinds of owners that exist.

@@ -32,7 +32,7 @@ type Input struct {
 	// nothing is rendered from it.
 	DeclaredReferences map[string]func() *unstructured.Unstructured
 	// DeclaredCredentials returns bindings and Secrets by kind, namespace and name as Git declares
-	// them, nil if unknown. Only a Shoot with Credentials has it.
+	// them; it is nil if unknown. Only a Shoot with Credentials has it.
 	DeclaredCredentials func(kind, namespace, name string) *unstructured.Unstructured
 	// Extensions are the operator's Extensions by name, in Git and in the cluster. Only a Garden
 	// has them.
@@ -56,7 +56,7 @@ type Input struct {
 	// TargetVersion is the Kubernetes version of the API server that the components serve; empty
 	// means the version of the cluster that they run in.
 	TargetVersion string
-	// DeclaredAt is the position of the owner's declaration for errors; empty if it has none.
+	// DeclaredAt is the position of the owner's declaration for errors; it is empty if it has none.
 	DeclaredAt string
 	// MutationChanges are the changes that the API makes to the owner's declaration from other
 	// objects, besides defaults.

@@ -294,7 +294,7 @@ func (n *componentNeeds) collectUses(external func(objectID) bool) {
 }
 
 // serviceInLabel is the Service that a label lets pods connect to (network policies of namespaces);
-// empty for another label.
+// it is empty for another label.
 func serviceInLabel(label string) string {
 	name, ok := strings.CutPrefix(label, "networking.resources.gardener.cloud/to-")
 	if at := strings.LastIndex(name, "-tcp-"); ok && at > 0 {

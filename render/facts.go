@@ -26,17 +26,17 @@ type Facts struct {
 	Extensions map[string]map[string]any `json:"extensions,omitempty"`
 	// References are the ConfigMaps and Secrets that the declaration refers to, by "<Kind>/<name>".
 	References map[string]ReferenceFact `json:"references,omitempty"`
-	// WildcardCertificate is for all names under the ingress domains of a Garden; nil if it does
-	// not exist or is unknown.
+	// WildcardCertificate is for all names under the ingress domains of a Garden; it is nil if it
+	// does not exist or is unknown.
 	WildcardCertificate *WildcardCertificateFact `json:"wildcardCertificate,omitempty"`
-	// Seeds are the Seeds of a virtual garden, by name; empty if it was not queried yet.
+	// Seeds are the Seeds of a virtual garden, by name; they are empty if it was not queried yet.
 	Seeds []SeedFact `json:"seeds,omitempty"`
 }
 
 // SeedFact holds the facts of a Seed for the Garden's monitoring and dashboard.
 type SeedFact struct {
 	Name string `json:"name"`
-	// IngressDomain of the Seed; empty if it has none.
+	// IngressDomain of the Seed; it is empty if it has none.
 	IngressDomain string `json:"ingressDomain"`
 	// Private means that the Seed is not reachable from outside (label
 	// seed.gardener.cloud/network=private).
@@ -64,11 +64,12 @@ type SecretFact struct {
 	Checksum string `json:"checksum"`
 	// Bundle is the name of the bundle secret of a CA or key that rotates with overlap.
 	Bundle string `json:"bundle"`
-	// Predecessor is the name of its predecessor while that exists; empty if there is none.
+	// Predecessor is the name of its predecessor while that exists; it is empty if there is none.
 	Predecessor string `json:"old,omitempty"`
 	// CABundle is the PEM of the certificates of a CA, base64 encoded as in a webhook.
 	CABundle string `json:"caBundle"`
-	// PublicKey of an SSH key pair in authorized_keys form, base64 encoded; empty for other kinds.
+	// PublicKey of an SSH key pair in authorized_keys form, base64 encoded; it is empty for other
+	// kinds.
 	PublicKey string `json:"publicKey,omitempty"`
 }
 

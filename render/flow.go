@@ -70,7 +70,8 @@ type FlowNode struct {
 	If bool `json:"if"`
 }
 
-// Description describes the work of the node for people; empty for a node that only joins others.
+// Description describes the work of the node for people; the result is empty for a node that only
+// joins others.
 func (n FlowNode) Description() string {
 	words := append([]string{string(n.Verb)}, strings.Join(n.Bundles, ", ")+n.Name)
 	if n.Operation != "" {

@@ -48,8 +48,8 @@ func (c *landscapeCheck) checkHealthFields() {
 	}
 }
 
-// fieldReadFault describes an invalid read of a field; "" if it is valid or the schema leaves it
-// open.
+// fieldReadFault describes an invalid read of a field; the result is "" if it is valid or the
+// schema leaves it open.
 func fieldReadFault(n *structure.Node, read custom.Field) string {
 	for i, name := range read.Path {
 		next := n.Properties[name]
@@ -96,7 +96,7 @@ func expressionPath(path []string) string {
 	return "self." + strings.ReplaceAll(strings.Join(path, "."), "."+custom.AnyItem, custom.AnyItem)
 }
 
-// literalType is the schema type of a CEL literal, "" if unknown.
+// literalType is the schema type of a CEL literal; it is "" if unknown.
 func literalType(literal any) string {
 	switch literal.(type) {
 	case string:

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// impureFunction returns why a Helm function is rejected, with an alternative; "" if it is allowed.
-// Functions: sprig, functions.go; Helm, pkg/engine/funcs.go.
+// impureFunction returns why a Helm function is rejected, with an alternative, or "" if it is
+// allowed. Functions: sprig, functions.go; Helm, pkg/engine/funcs.go.
 func impureFunction(name string) string {
 	switch name {
 	case "now", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify", "mustDateModify", "must_date_modify",

@@ -88,7 +88,7 @@ func (k *kindSchemas) plurals(group string) map[string]string {
 }
 
 // unknownKindMessage describes a kind that an API of Kubernetes or of the catalogue does not have;
-// "" for other APIs.
+// the result is "" for other APIs.
 func (k *kindSchemas) unknownKindMessage(gvk schema.GroupVersionKind) string {
 	k.schemaOf(gvk)
 	known := strict.KubernetesKinds()

@@ -189,7 +189,7 @@ func decodeResources(memory filesys.FileSystem, k kustomization, resources resma
 	return out, nil
 }
 
-// objectLines finds the line at which an object of a file begins; 0 if it is unknown.
+// objectLines finds the line at which an object of a file begins; it is 0 if it is unknown.
 type objectLines struct {
 	files filesys.FileSystem
 	known map[string][]Object

@@ -23,8 +23,8 @@ var (
 	krustyInternals = regexp.MustCompile(`&\{0x[^}]*\}|\.\[no(?:Ver|Grp|Ns)\]`)
 )
 
-// explainError explains krusty errors about objects that a part of a kustomization names; nil for
-// other errors.
+// explainError explains krusty errors about objects that a part of a kustomization names; the
+// result is nil for other errors.
 func (k kustomization) explainError(memory filesys.FileSystem, p kustomizationPart, said string) *finding {
 	for i, r := range k.Replicas {
 		if p.field == fmt.Sprintf("replicas[%d]", i) && strings.Contains(said, "does not match a config") {

@@ -102,7 +102,7 @@ func ReuseData(mr, secret, have *unstructured.Unstructured) (bool, error) {
 	return true, unstructured.SetNestedField(secret.Object, data, "data", DataKey)
 }
 
-// manifestOf is the manifest in a data Secret of Pergola, nil if unreadable or not alone.
+// manifestOf is the manifest in a data Secret of Pergola; it is nil if unreadable or not alone.
 func manifestOf(secret *unstructured.Unstructured) []byte {
 	data, _, err := unstructured.NestedStringMap(secret.Object, "data")
 	if err != nil || len(data) != 1 {

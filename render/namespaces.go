@@ -75,10 +75,10 @@ func (b *Bundle) setNamespaces() {
 	}
 }
 
-// namespaceFor is the namespace of an object that names none, empty if its kind has none or is
-// unknown. In a cluster that owners share it is the bundle's namespace. An overlay for all Shoots
-// cannot name it, and "default" would be common to them. In a cluster of its owner it is "default",
-// as with upstream's resource-manager.
+// namespaceFor is the namespace of an object that names none; it is empty if its kind has none or
+// is unknown. In a cluster that owners share it is the bundle's namespace. An overlay for all
+// Shoots cannot name it, and "default" would be common to them. In a cluster of its owner it is
+// "default", as with upstream's resource-manager.
 func (b *Bundle) namespaceFor(o Object, defined map[schema.GroupKind]bool) string {
 	namespaced, known := defined[o.GroupVersionKind().GroupKind()]
 	if !known {
@@ -134,8 +134,8 @@ func (b *Bundle) shootCollision(o Object, defined map[schema.GroupKind]bool) str
 		o.GetKind(), o.GetName(), what, remedy)
 }
 
-// existingObject is the object of the bundle with the identity of o after namespaces are set; nil
-// if there is none.
+// existingObject is the object of the bundle with the identity of o after namespaces are set; it is
+// nil if there is none.
 func (b *Bundle) existingObject(o Object, defined map[schema.GroupKind]bool) *Object {
 	named := func(o Object) [4]string {
 		namespace := o.GetNamespace()

@@ -171,7 +171,7 @@ func (c *overlayCheck) positionInFile(o Object, wrong structure.Finding) schemas
 // kustomizationPart is a part of a kustomization.
 type kustomizationPart struct {
 	field string
-	// patch and replacement are indices, -1 for another part.
+	// patch and replacement are indices; both are -1 for another part.
 	patch, replacement int
 }
 

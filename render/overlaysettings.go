@@ -104,7 +104,8 @@ func (w *referenceWalk) checkFlags(path fieldpath.Path, spec map[string]any) {
 	}
 }
 
-// flagValueFault describes the fault of a flag's value; "" if there is none, judging by the name.
+// flagValueFault describes the fault of a flag's value; the result is "" if there is none, judging
+// by the name.
 func flagValueFault(name, value string) string {
 	has := func(word string) bool { return slices.Contains(strings.Split(value, ","), word) }
 	switch {

@@ -199,9 +199,9 @@ func (b *ownerBuilder) withGarden(kind string, object map[string]any) map[string
 	return out
 }
 
-// shoot builds the input of a Shoot; false if it is not bound to a Seed and waits for the
-// scheduler. It fills the object in. Open fields keep their values of before, the Shoot at an
-// earlier time; nil if it did not exist.
+// shoot builds the input of a Shoot; the result is false if it is not bound to a Seed and waits for
+// the scheduler. It fills in the object. Open fields keep their values of before, the Shoot at an
+// earlier time, or nil for a new one.
 func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot], before *gardencorev1beta1.Shoot) (Input, bool, error) {
 	s := declared.Object
 	profile, profileErr := b.cloudProfile(declared)

@@ -150,7 +150,7 @@ func mergeMaps(a, b map[string]string) map[string]string {
 	return out
 }
 
-// removeMark removes a mark and returns its value, "" if it is not set.
+// removeMark removes a mark and returns its value, or "" if it is not set.
 func removeMark(obj *unstructured.Unstructured, mark string) string {
 	annotations := obj.GetAnnotations()
 	value, ok := annotations[mark]

@@ -18,7 +18,7 @@ type settings struct {
 	// kinds of owners to build; empty means all.
 	kinds []string
 	// sampling is set by Sparingly; sample is the maximum of compared Shoots with unchanged
-	// declarations, 0 for no limit.
+	// declarations; it is 0 for no limit.
 	sampling         bool
 	maxSampledShoots int
 	// charts pulls charts of Extensions.

@@ -117,7 +117,7 @@ func (c *ownerComparison) limitComponents(catalogue fs.FS) error {
 	return nil
 }
 
-// changedComponents are the components of a kind that settings change, nil for all. Which
+// changedComponents are the components of a kind that settings change; they are nil for all. Which
 // components use an image is unknown before rendering.
 func changedComponents(catalogue fs.FS, kind string, old, new Options) ([]string, error) {
 	if !reflect.DeepEqual(old.ImageOverrides, new.ImageOverrides) || !slices.Equal(old.Only, new.Only) {

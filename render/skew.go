@@ -18,8 +18,8 @@ const gardenerImage = "gardener-apiserver"
 // it is never ahead (upstream: docs/deployment/version_skew_policy.md).
 const maxGardenletSkew = 2
 
-// GardenerVersion is the Gardener release of a catalogue's images, such as v1.150.0; empty if it
-// has none.
+// GardenerVersion is the Gardener release of a catalogue's images, such as v1.150.0; it is empty if
+// it has none.
 func GardenerVersion(catalogue fs.FS) (string, error) {
 	images, err := ReadImageVector(catalogue)
 	if err != nil {

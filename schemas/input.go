@@ -11,12 +11,12 @@ import (
 
 // Input is one object to validate.
 type Input struct {
-	// Object is the declaration; nil if it is being removed.
+	// Object is the declaration; it is nil if it is being removed.
 	Object *unstructured.Unstructured
 	// Lazy replaces Object if the content is read only on demand.
 	Lazy *LazyObject
-	// Old is the object before the change, nil for a new one. It enables the rules for updates and
-	// deletions.
+	// Old is the object before the change; it is nil for a new one. It enables the rules for
+	// updates and deletions.
 	Old *unstructured.Unstructured
 	// OldLazy replaces Old.
 	OldLazy *LazyObject

@@ -48,7 +48,8 @@ type dependencyFinder struct {
 	resolved map[string]inputPaths
 }
 
-// inputPaths lists the places in the input whose value an expression may be; none for a new value.
+// inputPaths lists the places in the input whose value an expression may be; it is empty for a new
+// value.
 type inputPaths []inputPath
 
 // inputPath is a tree and the steps into it.

@@ -18,8 +18,8 @@ import (
 // plugins in k8s.io/kubernetes/plugin/pkg/admission, k8s.io/apiserver/pkg/admission/plugin,
 // k8s.io/pod-security-admission and Gardener's plugin/pkg/shoot.
 type pluginConfig struct {
-	// types are the types that the plugin reads, newest first; empty if it needs no apiVersion and
-	// kind.
+	// types are the types that the plugin reads, newest first; they are empty if it needs no
+	// apiVersion and kind.
 	types  []pluginConfigType
 	fields objectForm
 	// lenient: the plugin drops unknown fields.

@@ -107,8 +107,8 @@ const WithdrawAdvice = "to withdraw it, remove its annotation " + annotationOper
 // Obstacle is a reason why an operation is not possible.
 type Obstacle struct {
 	Text string
-	// Withdraw describes how to withdraw the operation that has not started yet; empty for any
-	// other obstacle.
+	// Withdraw describes how to withdraw the operation that has not started yet; it is empty for
+	// any other obstacle.
 	Withdraw string
 }
 

@@ -29,8 +29,8 @@ type Rule struct {
 	// Language is the origin of the rule: "cue" (schemas/rules), "go" (a listed exception) or
 	// "base" (generated).
 	Language string `json:"in"`
-	// File is the file of the rule, relative to the root of the repository; "" for a generated
-	// rule.
+	// File is the file of the rule, relative to the root of the repository; it is "" for a
+	// generated rule.
 	File string `json:"file,omitempty"`
 	// Severity is the severity of its violations.
 	Severity Severity `json:"severity"`

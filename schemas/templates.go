@@ -141,7 +141,7 @@ func shootTemplate(in ruleInput, shoot, old fieldValue) template {
 	}
 }
 
-// templateObject completes a template to an object; nil for an unset one.
+// templateObject completes a template to an object; the result is nil for an unset one.
 func templateObject(value fieldValue, kind string) map[string]any {
 	if !value.isSet() {
 		return nil

@@ -53,7 +53,7 @@ type Violation struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
-	// Kind, Namespace and Name identify the object; empty for findings about files.
+	// Kind, Namespace and Name identify the object; it is empty for findings about files.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -64,7 +64,7 @@ type Violation struct {
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
 	// ActualField is the field that the finding is about, if Field is only upstream's index or name
-	// for it; "" for Field itself.
+	// for it; it is "" for Field itself.
 	ActualField string `json:"-"`
 	// NewOnly: only new objects have the finding, not objects that were so before.
 	NewOnly bool `json:"-"`

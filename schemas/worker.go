@@ -64,7 +64,7 @@ type compiledUnitKey struct {
 type ruleResult struct {
 	id       string
 	findings []finding
-	// fault is the finding that the rule cannot be evaluated; nil if it can.
+	// fault is the finding that the rule cannot be evaluated; it is nil if it can.
 	fault *finding
 }
 

@@ -13,7 +13,7 @@ type Fact struct {
 	Checksum string `json:"checksum"`
 	// Bundle is the name of the Secret with the current and the old certificate or key.
 	Bundle string `json:"bundle,omitempty"`
-	// Old is the name of the Secret that the current one replaced; empty if there is none.
+	// Old is the name of the Secret that the current one replaced; it is empty if there is none.
 	Old string `json:"old,omitempty"`
 	// CABundle are the certificates of a CA, current and old, as base64 of PEM: the form of a
 	// webhook's caBundle.

@@ -22,8 +22,8 @@ type Ref struct {
 	Name string
 	// Namespace and Secret name the current Secret.
 	Namespace, Secret string
-	// Bundle names the Secret with the current and old certificate or key; empty for kinds without
-	// one.
+	// Bundle names the Secret with the current and old certificate or key; it is empty for kinds
+	// without one.
 	Bundle string
 	// Checksum of the current Secret's data.
 	Checksum string

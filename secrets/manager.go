@@ -199,7 +199,8 @@ func (m *Manager) decideRotations() error {
 	return nil
 }
 
-// rotationTime is when the rotation that created a secret was initiated; zero for the first secret.
+// rotationTime is when the rotation that created a secret was initiated; it is zero for the first
+// secret.
 func rotationTime(r *secretRecord) time.Time {
 	t, err := parseUnixLabel(r.labels, labelRotationInitiation)
 	if err != nil {

@@ -53,8 +53,8 @@ type Error struct {
 	// Permanent: a retry has the same result. Settings, a Secret or the repository must change
 	// first.
 	Permanent bool
-	// Field is the invalid setting, below spec.source of a Landscape; empty if no setting is to
-	// blame. Message begins with it.
+	// Field is the invalid setting, below spec.source of a Landscape; it is empty if no setting is
+	// to blame. Message begins with it.
 	Field string
 	// Message says what is wrong and what to do.
 	Message string
@@ -73,7 +73,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ReasonOf returns the reason of an error, empty if it is not an Error.
+// ReasonOf returns the reason of an error; the result is empty if it is not an Error.
 func ReasonOf(err error) Reason {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
@@ -130,7 +130,8 @@ func connectionError(ctx context.Context, what string, err error) error {
 	return &Error{Reason: ReasonUnreachable, Message: what + certificateHint(err), Err: newBoundedError(err)}
 }
 
-// certificateHint says what to do about a rejected server certificate; empty for other errors.
+// certificateHint says what to do about a rejected server certificate; the result is empty for
+// other errors.
 func certificateHint(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return ": the certificate of the server is from an unknown authority: put the authority's certificate into ca.crt of the Secret of secretRef"

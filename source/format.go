@@ -15,8 +15,8 @@ import (
 type format struct {
 	// usesReftable says that references are stored in a format that only git reads.
 	usesReftable bool
-	// promisor is the remote with the missing objects of a partial clone, empty for a full clone;
-	// filter describes the missing objects.
+	// promisor is the remote with the missing objects of a partial clone; it is empty for a full
+	// clone; filter describes the missing objects.
 	promisor, filter string
 }
 

@@ -106,7 +106,7 @@ func openStore(dir gitDir) (*gitStore, error) {
 }
 
 // missingObjectHint explains why an object of an undamaged repository is missing and how to get it;
-// empty if there is no such reason.
+// the result is empty if there is no such reason.
 func (s *gitStore) missingObjectHint(root string) string {
 	switch {
 	case s.promisor != "":

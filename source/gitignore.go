@@ -53,7 +53,7 @@ func Ignored(dir string, files []string) ([]string, error) {
 }
 
 // repositoryTop returns the top of the repository that contains a folder, and that folder without
-// links; empty if there is no repository.
+// links; the result is empty if there is no repository.
 func repositoryTop(dir string) (root, inside string, err error) {
 	inside, err = absoluteRealPath(dir)
 	if err != nil {

@@ -40,7 +40,7 @@ func (e *gitUnusableError) Error() string { return e.cause }
 
 // unknownRevisionError is git's refusal of one revision.
 type unknownRevisionError struct {
-	// explanation is git's explanation, empty if the revision is merely unknown.
+	// explanation is git's explanation; it is empty if the revision is merely unknown.
 	explanation string
 }
 

@@ -23,8 +23,8 @@ type objectReader struct {
 	storer storer.EncodedObjectStorer
 	// advice names the store and says what to do.
 	advice string
-	// missingObjectHint explains why an object of an undamaged store is missing; empty if there is
-	// no such reason.
+	// missingObjectHint explains why an object of an undamaged store is missing; it is empty if
+	// there is no such reason.
 	missingObjectHint string
 	// knownHashes are existing objects, so that two revisions check shared objects once: go-git
 	// opens a file for each check. Nil if the store is used for long and may lose objects.

@@ -122,8 +122,8 @@ const (
 	dialTimeout  = 30 * time.Second
 )
 
-// addressScope is the kind of an address that is only meaningful on this machine or link; "" for
-// others. Private addresses are permitted, because blob stores beside a registry have them.
+// addressScope is the kind of an address that is only meaningful on this machine or link; it is ""
+// for others. Private addresses are permitted, because blob stores beside a registry have them.
 func addressScope(address netip.Addr) string {
 	address = address.Unmap()
 	switch {

@@ -26,11 +26,11 @@ type Remote interface {
 
 // Head is the target of a reference. Equal heads are the same revision.
 type Head struct {
-	// Name of the branch or tag; empty if only a commit or digest was requested.
+	// Name of the branch or tag; it is empty if only a commit or digest was requested.
 	Name string
 	// Commit in hexadecimal, or the digest of an artifact (`sha256:…`).
 	Commit string
-	// Tag is the object of an annotated tag; empty for branches and lightweight tags.
+	// Tag is the object of an annotated tag; it is empty for branches and lightweight tags.
 	Tag string
 }
 
@@ -92,7 +92,7 @@ type Snapshot struct {
 	Author, Subject string
 	// When the commit was made; for an artifact its creation time, if it has one.
 	When time.Time
-	// Signer is the signing key and its owner; empty if no signature is required.
+	// Signer is the signing key and its owner; it is empty if no signature is required.
 	Signer string
 	// Rewritten is the previous commit of a force-pushed branch, empty otherwise. It stays until
 	// the branch moves on.

@@ -21,7 +21,7 @@ type Repository struct {
 	// Root is the top of the work tree; for a bare repository, its folder.
 	Root    string
 	objects *objectReader
-	// program resolves revisions that go-git cannot; nil if git is not installed.
+	// program resolves revisions that go-git cannot; it is nil if git is not installed.
 	program *gitProgram
 }
 

@@ -22,7 +22,7 @@ type TreeFS struct {
 	objects *objectReader
 	root    plumbing.Hash
 	when    time.Time
-	// maxFileSize is the maximum size of a file to read, in bytes; 0 for any.
+	// maxFileSize is the maximum size of a file to read, in bytes; it is 0 for any.
 	maxFileSize int64
 	// submodules are the trees of submodules, by path.
 	submodules map[string]*TreeFS

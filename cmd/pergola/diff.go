@@ -159,8 +159,8 @@ func (d *diffCommand) folders(args []string) ([]string, error) {
 	return newReader(d.cmd).Folders(d.cmd.Context(), top, d.baseRevision, d.to)
 }
 
-// landscapeName returns the landscape's name after the change, or else before it; "" if neither can
-// be read.
+// landscapeName returns the landscape's name after the change, or else before it, or "" if neither
+// can be read.
 func (d *diffCommand) landscapeName(dir string) string {
 	if d.isLive {
 		return revisions.NameInFile(os.DirFS(dir), revisions.LandscapeFile)

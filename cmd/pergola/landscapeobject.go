@@ -72,8 +72,8 @@ func (o *objectFlags) handle(name string) (*operator.LandscapeClient, error) {
 	return operator.NewLandscapeClient(config, key, clock.RealClock{}, callingUser())
 }
 
-// landscapeNameHint names the landscape of a folder, for users who pass the folder; "" for other
-// folders.
+// landscapeNameHint names the landscape of a folder, for users who pass the folder; it is "" for
+// other folders.
 func landscapeNameHint(folder string) string {
 	if name := revisions.NameInFile(os.DirFS(folder), revisions.LandscapeFile); name != "" {
 		return ": its landscape is called " + name

@@ -61,7 +61,7 @@ func (a *Adopter) checkGardenAPI(ctx context.Context, r *Report) error {
 }
 
 // compareAPI reports whether the Gardener API's objects would be lost. service is the current
-// server, "" for CRDs.
+// server; it is "" for CRDs.
 func compareAPI(service string, aggregated bool) (f Finding, differs bool) {
 	f = Finding{Level: LevelBlocks, Area: AreaGarden, Cluster: landscape.Virtual}
 	switch {

@@ -52,7 +52,7 @@ const ruleProtection = "landscape/protection"
 // ruleRenamed is the rule of the finding about a renamed landscape.
 const ruleRenamed = "landscape/renamed"
 
-// rule returns the rule of the finding about a change, "" if there is only a note.
+// rule returns the rule of the finding about a change, or "" if there is only a note.
 func (c settingChange) rule() string {
 	switch {
 	case c.field == nameField:

@@ -63,8 +63,8 @@ func Landscapes(repo *source.Repository, top, rev string) (map[string]string, er
 	return names, nil
 }
 
-// NameInFile returns the name in a landscape.yaml, "" if it cannot be read: loading it reports the
-// error.
+// NameInFile returns the name in a landscape.yaml; the result is "" if it cannot be read: loading
+// it reports the error.
 func NameInFile(files fs.FS, name string) string {
 	var config struct {
 		Metadata struct {

@@ -12,14 +12,14 @@ import (
 type Answer struct {
 	// Subject is inlined in JSON.
 	Subject Subject `json:"-"`
-	// Value in Git; nil if Git does not declare the field.
+	// Value in Git; it is nil if Git does not declare the field.
 	Value *Value `json:"value,omitempty"`
-	// Owner, Component and Bundle of a rendered object, "" for a declared one.
+	// Owner, Component and Bundle of a rendered object; it is "" for a declared one.
 	Owner     string `json:"owner,omitempty"`
 	Component string `json:"component,omitempty"`
 	Bundle    string `json:"bundle,omitempty"`
-	// ManagedResource with the bundle, NAMESPACE/NAME, and its class; "" if the bundle is applied
-	// directly.
+	// ManagedResource with the bundle, NAMESPACE/NAME, and its class; it is "" if the bundle is
+	// applied directly.
 	ManagedResource string `json:"managedResource,omitempty"`
 	Class           string `json:"class,omitempty"`
 	// Inventory is the ConfigMap with the objects of a direct bundle or of the declarations.
@@ -34,7 +34,7 @@ type Answer struct {
 	DerivedFrom []SourceField `json:"from,omitempty"`
 	// Image is set if the value contains an image of the catalogue.
 	Image *Image `json:"image,omitempty"`
-	// Live is the state in the cluster; nil if it was not read.
+	// Live is the state in the cluster; it is nil if it was not read.
 	Live *LiveState `json:"live,omitempty"`
 	// Notes have missing information and hints.
 	Notes []string `json:"notes,omitempty"`
@@ -45,7 +45,8 @@ type Subject struct {
 	Landscape string     `json:"landscape"`
 	Cluster   string     `json:"cluster"`
 	Object    change.Ref `json:"object"`
-	// Field as in plans: spec.template.spec.containers[name=app].image; "" for the whole object.
+	// Field as in plans: spec.template.spec.containers[name=app].image; it is "" for the whole
+	// object.
 	Field string `json:"field,omitempty"`
 }
 
@@ -74,7 +75,7 @@ type Place struct {
 	Column int `json:"column,omitempty"`
 	// IsExact: the line writes this field, not a field around it.
 	IsExact bool `json:"exact"`
-	// Layer of the landscape, "" for the landscape itself.
+	// Layer of the landscape; it is "" for the landscape itself.
 	Layer string `json:"layer,omitempty"`
 	// Text of the line in templates and overlays.
 	Text string `json:"text,omitempty"`

@@ -27,7 +27,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// ObjectReader reads an object of a cluster; nil if the object or its kind does not exist.
+// ObjectReader reads an object of a cluster; it is nil if the object or its kind does not exist.
 type ObjectReader func(ctx context.Context, cluster string, ref change.Ref) (*unstructured.Unstructured, error)
 
 // ReachableClusters returns the reachable clusters of a landscape in the order of names, with the

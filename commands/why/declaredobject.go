@@ -38,7 +38,7 @@ func (e *explainer) placeAtPosition(what string, p schemas.Position) Place {
 	return Place{Kind: what, File: p.File, Line: p.Line, Column: p.Column, Layer: e.layerOf(p.File)}
 }
 
-// layerOf returns the layer of a file, "" for the landscape itself.
+// layerOf returns the layer of a file, or "" for the landscape itself.
 func (e *explainer) layerOf(file string) string {
 	best := ""
 	for _, layer := range e.landscape.Layers {

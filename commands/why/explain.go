@@ -27,7 +27,7 @@ type Options struct {
 	Cluster, Owner string
 	// Now is the time for the expiry of versions.
 	Now time.Time
-	// Blame returns the commit of a line; nil if not available.
+	// Blame returns the commit of a line; it is nil if not available.
 	Blame func(ctx context.Context, file string, line int) (blame.Answer, error)
 	// ReadObject reads an object from a cluster; nil disables it. For a missing object it returns
 	// nil without an error.

@@ -12,7 +12,7 @@ import (
 
 // step is one step of a path.
 type step struct {
-	// key of a map; "" for an item of a list.
+	// key of a map; it is "" for an item of a list.
 	key string
 	// index of an item, and the field that identifies it with its value, if any.
 	index      int

@@ -33,7 +33,7 @@ const (
 	maxCharts = 64
 )
 
-// Credentials are the data of the Secrets that a chart's reference names; nil for none.
+// Credentials are the data of the Secrets that a chart's reference names; they are nil for none.
 type Credentials struct {
 	// Pull is a Secret of type kubernetes.io/dockerconfigjson.
 	Pull map[string][]byte

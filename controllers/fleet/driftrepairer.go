@@ -29,7 +29,7 @@ type DriftRepairer struct {
 	// Engine knows the objects applied to the Clusters.
 	Engine   *apply.Engine
 	Clusters []*apply.Cluster
-	// AddedClusters receives clusters that are found later; nil for none.
+	// AddedClusters receives clusters that are found later; it is nil for none.
 	AddedClusters <-chan AddedCluster
 	Clock         clock.WithTicker
 	// CareInterval is the time between health checks without a known change.

@@ -30,7 +30,8 @@ const (
 type Owner interface {
 	// HasObjects reports whether a run has applied something, and whether it was rendered.
 	HasObjects() (something, rendered bool)
-	// SetOf returns the set that writes a ManagedResource; empty if the owner has no such set.
+	// SetOf returns the set that writes a ManagedResource; it is empty if the owner has no such
+	// set.
 	SetOf(cluster string, managedResource apply.Ref) string
 	// Repair restores a drifted object. found is false if no set of the owner has the object. ok is
 	// false if the caller has to retry.
@@ -50,7 +51,8 @@ type Member[O Owner] struct {
 	ForceRun bool
 	// New creates the owner of a new member.
 	New func() O
-	// SetInput hands new input to an owner; nil for none. The previous run may still be active.
+	// SetInput hands new input to an owner; it is nil for none. The previous run may still be
+	// active.
 	SetInput func(O)
 	// Converge is one run. A member without it is only repaired and judged.
 	Converge func(context.Context, O) error

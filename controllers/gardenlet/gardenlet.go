@@ -151,7 +151,7 @@ type services struct {
 // publicationState is the operator's publication for the seed.
 type publicationState struct {
 	settings *settings
-	// problem is why the latest publication is not in use; nil if it is.
+	// problem is why the latest publication is not in use; it is nil if it is.
 	problem error
 	// syncedDigest is the digest of the publication that the fleet's owners come from.
 	syncedDigest string

@@ -48,8 +48,8 @@ func gitDigestOf(settings string, around []*unstructured.Unstructured) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// declaredAt is when the operator last applied the declaration of an object; empty if Git declares
-// none.
+// declaredAt is when the operator last applied the declaration of an object; it is empty if Git
+// declares none.
 func declaredAt(o *unstructured.Unstructured) string {
 	if o == nil {
 		return ""

@@ -76,7 +76,7 @@ func (v *chartValues) secretNameAt(field, otherwise string) secretName {
 }
 
 // gardenAddress returns the configured address and certificate authorities of the virtual garden;
-// empty if there are none.
+// the result is empty if there are none.
 func (v *chartValues) gardenAddress() (server, authorities string) {
 	server, _ = v.connection["gardenClusterAddress"].(string)
 	authorities, _ = v.connection["gardenClusterCACert"].(string)

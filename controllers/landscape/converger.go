@@ -170,7 +170,7 @@ type clusterConnections struct {
 	clusters map[string]*apply.Cluster
 	// ownedClusters are the connections that this converger must close.
 	ownedClusters []*apply.Cluster
-	// ownedRequester ends with this converger; nil if it belongs to another one.
+	// ownedRequester ends with this converger; it is nil if it belongs to another one.
 	ownedRequester *accesstokens.Requester
 	engine         *apply.Engine
 }
@@ -193,8 +193,8 @@ type roleLeaseState struct {
 	leases       []*heldLease
 	// sightings are leases of other processes, by cluster and name, see sightLeases.
 	sightings map[string]leaseSighting
-	// otherHolder is the other process that applies the landscape, as of the last plan; empty if
-	// there is none.
+	// otherHolder is the other process that applies the landscape, as of the last plan; it is empty
+	// if there is none.
 	otherHolder string
 }
 

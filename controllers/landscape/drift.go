@@ -138,8 +138,8 @@ func (c *Converger) takeSkipped() map[apply.Ref]bool {
 	return out
 }
 
-// recreationHold returns why the recreation of an object is held, and the id to approve it; empty
-// if it is not. It ignores entries from before the repair.
+// recreationHold returns why the recreation of an object is held, and the id to approve it; the
+// result is empty if it is not. It ignores entries from before the repair.
 func (c *Converger) recreationHold(before int, cluster string, ref apply.Ref) (reason change.Reason, approval string) {
 	c.mu.Lock()
 	since := slices.Clone(c.currentRun.report.Held[min(before, len(c.currentRun.report.Held)):])

@@ -31,9 +31,9 @@ type FileFollower struct {
 	// Reload returns a converger for the current files. On an error, for invalid files, the current
 	// converger stays; Reload reports the error itself.
 	Reload func(context.Context) (*Converger, error)
-	// Apply applies a converger and reports the result. It returns the pause before a retry, zero
-	// for none; meanwhile drift is repaired. An error ends Follow. The attempt starts at zero for
-	// each converger.
+	// Apply applies a converger and reports the result. It returns the pause before a retry; it is
+	// zero for none; meanwhile drift is repaired. An error ends Follow. The attempt starts at zero
+	// for each converger.
 	Apply func(ctx context.Context, c *Converger, attempt int) (again time.Duration, err error)
 }
 

@@ -31,11 +31,11 @@ type ObjectStatus struct {
 	// Reason and Message of the condition Ready; empty before the operator has written it.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Suspension has reason, author and end of a suspension; nil if it is not suspended.
+	// Suspension has reason, author and end of a suspension; it is nil if it is not suspended.
 	Suspension *landscapev1alpha1.Suspension `json:"suspension,omitempty"`
 	// Pin is the revision that it is pinned to.
 	Pin *landscapev1alpha1.Pin `json:"pin,omitempty"`
-	// Revision is the last completely applied one, as <ref>@<commit>; empty if there is none.
+	// Revision is the last completely applied one, as <ref>@<commit>; it is empty if there is none.
 	Revision string `json:"revision,omitempty"`
 	// FailedSync is the last sync, if it failed.
 	FailedSync *landscapev1alpha1.SyncRecord `json:"failedSync,omitempty"`

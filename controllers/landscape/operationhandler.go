@@ -25,8 +25,8 @@ func (e *NoHandlerError) Error() string { return e.message }
 type handlerCheck struct {
 	// cluster contains the object; the operator runs in runtime.
 	cluster, runtime *apply.Cluster
-	// readObject returns the Landscape object with which an operator syncs the landscape; nil if
-	// there is none.
+	// readObject returns the Landscape object with which an operator syncs the landscape; it is nil
+	// if there is none.
 	readObject func(context.Context, time.Time) (*ObjectStatus, error)
 	// runtimeFlags contains the flags of Pergola's commands for the runtime cluster.
 	runtimeFlags string

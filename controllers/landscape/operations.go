@@ -178,9 +178,9 @@ type pendingReason struct{ localText, portableText string }
 
 func samePendingReason(text string) pendingReason { return pendingReason{text, text} }
 
-// notStartedReason returns why a recorded operation has not started; empty if it has, or if that is
-// unknown. A recent one may start in a moment, unless no part of Pergola runs it. It uses the live
-// cache without a request.
+// notStartedReason returns why a recorded operation has not started; the result is empty if it has,
+// or if that is unknown. A recent one may start in a moment, unless no part of Pergola runs it. It
+// uses the live cache without a request.
 func (c *Converger) notStartedReason(o landscapes.Operation, record operationRecord, before bool) pendingReason {
 	cluster := c.connections.clusters[operationCluster(o.Kind)]
 	if record.State == operationExpired {

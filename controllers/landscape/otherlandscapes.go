@@ -196,7 +196,7 @@ func (a *otherLandscapes) pendingAnswers(ref apply.Ref) string {
 // first.
 type declaredElsewhereError struct {
 	landscape string
-	// file is the declaration of the other landscape; empty if its inventory does not say.
+	// file is the declaration of the other landscape; it is empty if its inventory does not say.
 	file string
 }
 

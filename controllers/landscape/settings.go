@@ -33,8 +33,8 @@ func ConditionThresholds(l *landscapes.Landscape) condition.Thresholds {
 	return out
 }
 
-// progressingThreshold limits how long a ManagedResource may be progressing; nil if landscape.yaml
-// does not set it.
+// progressingThreshold limits how long a ManagedResource may be progressing; it is nil if
+// landscape.yaml does not set it.
 func progressingThreshold(l *landscapes.Landscape) *time.Duration {
 	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {
 		return &t.Duration

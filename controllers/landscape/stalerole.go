@@ -22,9 +22,9 @@ import (
 type StaleRole struct {
 	// Lease of the role, NAMESPACE/NAME.
 	Lease string `json:"lease"`
-	// Holder is the last holder; empty if it has released the lease, or if there was none.
+	// Holder is the last holder; it is empty if it has released the lease, or if there was none.
 	Holder string `json:"holder,omitempty"`
-	// LastRenewal is the last renewal; nil if there was none.
+	// LastRenewal is the last renewal; it is nil if there was none.
 	LastRenewal *time.Time `json:"since,omitempty"`
 }
 
@@ -40,8 +40,8 @@ const (
 	shootMonitorPeriod = 5 * monitorPeriod
 )
 
-// staleRoleOf checks a lease, nil if missing, and returns nil while it is renewed. A process that
-// ends normally releases it, and is silent at once.
+// staleRoleOf checks a lease; the result is nil if missing, and returns nil while it is renewed. A
+// process that ends normally releases it, and is silent at once.
 func staleRoleOf(lease *coordinationv1.Lease, name string, after time.Duration, now time.Time) *StaleRole {
 	out := &StaleRole{Lease: name}
 	if lease == nil || lease.Spec.RenewTime == nil {

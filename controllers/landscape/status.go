@@ -37,8 +37,8 @@ type Status struct {
 	// applied ones.
 	Invalid string        `json:"invalid,omitempty"`
 	Owners  []OwnerStatus `json:"owners"`
-	// Object is the Landscape object with which an operator syncs the landscape; nil if there is
-	// none.
+	// Object is the Landscape object with which an operator syncs the landscape; it is nil if there
+	// is none.
 	Object *ObjectStatus `json:"object,omitempty"`
 	// ObjectUnknown is why the object could not be read.
 	ObjectUnknown string `json:"objectUnknown,omitempty"`
@@ -65,9 +65,9 @@ type OwnerStatus struct {
 	Rotations []string `json:"rotations,omitempty"`
 	// HealthCheckedAt is the time of the last health check, if known.
 	HealthCheckedAt *time.Time `json:"judgedAt,omitempty"`
-	// Reconciler is the process that reconciles the owner, empty if there is none.
+	// Reconciler is the process that reconciles the owner; it is empty if there is none.
 	Reconciler string `json:"keeper,omitempty"`
-	// Bundles have the health at the time of the request; nil unless requested.
+	// Bundles have the health at the time of the request; they are nil unless requested.
 	Bundles []owner.BundleState `json:"bundles,omitempty"`
 	// Unreachable is the cluster with the status, if it does not answer.
 	Unreachable string `json:"unreachable,omitempty"`

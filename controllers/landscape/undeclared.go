@@ -13,7 +13,8 @@ import (
 type UndeclaredObject struct {
 	Cluster string    `json:"cluster"`
 	Object  apply.Ref `json:"object"`
-	// HoldReason is why it is held; empty if the next apply deletes it, within the deletion gate.
+	// HoldReason is why it is held; it is empty if the next apply deletes it, within the deletion
+	// gate.
 	HoldReason string `json:"held,omitempty"`
 }
 

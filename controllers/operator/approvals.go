@@ -97,7 +97,7 @@ func lapsedText(ids []string) string {
 		"status.held lists the current ones", strings.Join(ids, ", "))
 }
 
-// UsedApprovalsText names the approvals that a sync used; empty for none.
+// UsedApprovalsText names the approvals that a sync used; it is empty for none.
 func UsedApprovalsText(ids []string) string {
 	if len(ids) == 0 {
 		return ""

@@ -52,10 +52,11 @@ type conditionInput struct {
 
 // revisionNames are the revisions of a view.
 type revisionNames struct {
-	// wanted, attempted and applied are revisions as people read them; empty if there is none.
+	// wanted, attempted and applied are revisions as people read them; it is empty if there is
+	// none.
 	wanted, attempted, applied string
-	// partial is the revision whose sync started and did not complete; empty for none and during
-	// the sync.
+	// partial is the revision whose sync started and did not complete; it is empty for none and
+	// during the sync.
 	partial string
 	pin     *landscapev1alpha1.Pin
 	// excludedByPin is the revision that the pin excludes.
@@ -110,15 +111,15 @@ type pendingWork struct {
 
 // currentWork describes work in progress.
 type currentWork struct {
-	// gardenletsText describes the gardenlets that the sync waits for; empty for none.
+	// gardenletsText describes the gardenlets that the sync waits for; it is empty for none.
 	gardenletsText string
 	// isPolling means that the source is being polled on request.
 	isPolling bool
-	// syncProgress is the progress of the current sync; empty for none.
+	// syncProgress is the progress of the current sync; it is empty for none.
 	syncProgress string
 	// isApplying means that the sync applies a revision and does not read one.
 	isApplying bool
-	// validationProgress names a revision that is validated while it waits; empty for none.
+	// validationProgress names a revision that is validated while it waits; it is empty for none.
 	validationProgress string
 	// awaitsVerdict means that the Landscape was not ready before the operator restarted, and the
 	// new process has no verdict yet.

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// missingDependencies lists the Landscapes of spec.hasDependency that do not exist; empty if all
-// exist. They block newer revisions, which is invisible until there is one.
+// missingDependencies lists the Landscapes of spec.hasDependency that do not exist; it is empty if
+// all exist. They block newer revisions, which is invisible until there is one.
 func (s *landscapeReconciler) missingDependencies() string {
 	var names []string
 	for _, d := range s.object.Spec.DependsOn {

@@ -24,7 +24,7 @@ func FollowObject(ctx context.Context, clk clock.WithTicker, get landscapeGetter
 	return (&objectFollower{commit: commit}).follow(ctx, clk, get)
 }
 
-// landscapeGetter reads the Landscape; nil if it does not exist.
+// landscapeGetter reads the Landscape; it is nil if it does not exist.
 type landscapeGetter func(context.Context) (*landscapev1alpha1.Landscape, error)
 
 // followRequest follows the sync that the annotation of a Landscape requests.
@@ -76,7 +76,7 @@ func (f *objectFollower) follow(ctx context.Context, clk clock.WithTicker, get l
 // objectFollower remembers the last reported line.
 type objectFollower struct {
 	commit string
-	// syncRequest is the value of the annotation, empty if a commit is followed.
+	// syncRequest is the value of the annotation; it is empty if a commit is followed.
 	syncRequest string
 	// followsNext means that the request is the first one after asked.
 	followsNext     bool

@@ -24,8 +24,8 @@ import (
 // gardenlet has work now.
 type awaitedOwner struct {
 	ref apply.Ref
-	// publicationDigest identifies the publication that the gardenlet of a Seed has to use; empty
-	// if only the object changed.
+	// publicationDigest identifies the publication that the gardenlet of a Seed has to use; it is
+	// empty if only the object changed.
 	publicationDigest string
 	// isChanged means that the object itself changed, so that its gardenlet has to reconcile it.
 	isChanged bool
@@ -70,7 +70,7 @@ func (j *job) takePublishedSeeds() []string {
 	return out
 }
 
-// publishedText names the seeds that the sync published for; empty for none.
+// publishedText names the seeds that the sync published for; it is empty for none.
 func publishedText(seeds []string) string {
 	switch n := len(seeds); {
 	case n == 0:
@@ -120,9 +120,9 @@ func hadGardenlet(ctx context.Context, virtual *apply.Cluster, ref apply.Ref) bo
 	return hasGardenlet(live)
 }
 
-// waitForGardenlets starts to wait for the gardenlets of the written objects; false if there is
-// nothing to wait for. A second sync of a revision also takes over the pending and failed objects
-// of the first, and checks them again.
+// waitForGardenlets starts to wait for the gardenlets of the written objects; the result is false
+// if there is nothing to wait for. A second sync of a revision also takes over the pending and
+// failed objects of the first, and checks them again.
 func (s *landscapeReconciler) waitForGardenlets(ctx context.Context, j *job, limit time.Duration, written []*awaitedOwner, message string) bool {
 	virtual := j.converger.Cluster(landscape.Virtual)
 	if virtual != nil {

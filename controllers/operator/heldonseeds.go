@@ -173,7 +173,7 @@ func restoreHeldReasons(now, before []landscapev1alpha1.HeldDeletion) []landscap
 }
 
 // heldOnSeedsText counts the deletions that wait on seeds, and lists the ones without an approval
-// id; empty for none.
+// id; the result is empty for none.
 func heldOnSeedsText(held []landscapev1alpha1.HeldDeletion) string {
 	waiting := map[string]int{}
 	var seeds, parts, stuck []string
@@ -202,7 +202,7 @@ func heldOnSeedsText(held []landscapev1alpha1.HeldDeletion) string {
 	return strings.Join(parts, "; ")
 }
 
-// heldRepairsText counts the repairs that wait; empty for none.
+// heldRepairsText counts the repairs that wait; the result is empty for none.
 func heldRepairsText(held []landscapev1alpha1.HeldDeletion) string {
 	switch len(held) {
 	case 0:

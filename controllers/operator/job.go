@@ -43,7 +43,7 @@ type job struct {
 // jobPermissions are the approvals that a job may use or has used.
 type jobPermissions struct {
 	approved []string
-	// review is what the review of the revision shows; nil if no review is required.
+	// review is what the review of the revision shows; it is nil if no review is required.
 	review *permit.Review
 	// usedApprovals are the approvals that the running sync used, as people gave them.
 	usedApprovals []string

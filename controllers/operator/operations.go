@@ -21,7 +21,7 @@ func waitingOperations(report *landscape.RunReport) (texts, forAnyone []string, 
 	return texts, forAnyone, ranOut
 }
 
-// executedText names the recorded operations that a sync executed; empty for none.
+// executedText names the recorded operations that a sync executed; it is empty for none.
 func executedText(j *job, now, before []landscapev1alpha1.OperationRecord) string {
 	var out []string
 	for _, o := range now {

@@ -96,8 +96,8 @@ type jobs struct {
 	// hasVerdict means that this process has a verdict on the source's revision.
 	hasVerdict bool
 	decision   decision
-	// maintainFailure is why this process cannot maintain the applied revision; nil if it can or
-	// did not try.
+	// maintainFailure is why this process cannot maintain the applied revision; it is nil if it can
+	// or did not try.
 	maintainFailure *maintainFailure
 }
 
@@ -110,7 +110,7 @@ type clusterFindings struct {
 	// heldRepairs are repairs of drift that wait for an approval.
 	heldRepairs []landscapev1alpha1.HeldDeletion
 	// heldByGardenlets are deletions that gardenlets hold. gardenlets is the wait of a successful
-	// sync; nil for none.
+	// sync; it is nil for none.
 	heldOnSeeds     []landscapev1alpha1.HeldDeletion
 	gardenletWaiter *gardenletWaiter
 }

@@ -68,7 +68,7 @@ type revisionReader struct {
 	// object is the Landscape with the folder to read, and remote has its revisions.
 	object *landscapev1alpha1.Landscape
 	remote source.Remote
-	// activeRevision is the maintained revision, nil for none.
+	// activeRevision is the maintained revision; it is nil for none.
 	activeRevision *revision
 	purpose        purpose
 	// loadedBases caches earlier revisions that were compared with.

@@ -41,7 +41,7 @@ type Role struct {
 	// OutsideCluster means that the process runs outside the runtime cluster and cannot resolve its
 	// Services.
 	OutsideCluster bool
-	// Namespace of the Landscapes; empty for all.
+	// Namespace of the Landscapes; it is empty for all.
 	Namespace string
 	// Catalogue of components, normally components.FS.
 	Catalogue fs.FS
@@ -66,10 +66,10 @@ type Role struct {
 
 // Serving configures the servers of the role.
 type Serving struct {
-	// Address is the listen address; empty for all addresses of the host.
+	// Address is the listen address; it is empty for all addresses of the host.
 	Address string
-	// HealthPort, MetricsPort and ReceiverPort are the ports; negative for none, 0 for any free
-	// port.
+	// HealthPort, MetricsPort and ReceiverPort are the ports: a negative one disables the server,
+	// and 0 selects any free port.
 	HealthPort, MetricsPort, ReceiverPort int
 	// ReceiverProxies are the addresses of load balancers in front of the receivers. Their
 	// X-Forwarded-For is trusted.

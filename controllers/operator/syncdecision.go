@@ -39,8 +39,8 @@ type syncInput struct {
 
 // knownCommits are the commits of a situation.
 type knownCommits struct {
-	// wanted is the commit to apply, empty while unknown. applied is the applied commit, empty if a
-	// later attempt is incomplete. attempted is the last attempted commit.
+	// wanted is the commit to apply, empty while unknown. applied is the applied commit; it is
+	// empty if a later attempt is incomplete. attempted is the last attempted commit.
 	wanted, applied, attempted string
 	isPinned                   bool
 	// isRetagged means that the attempted commit has another tag or a new tag object now. The new
@@ -69,11 +69,11 @@ type syncTiming struct {
 
 // decision says whether to sync now, or how long to wait.
 type decision struct {
-	// trigger is the trigger of the due sync; empty for none.
+	// trigger is the trigger of the due sync; it is empty for none.
 	trigger string
 	// waitReason tells people why a due sync waits.
 	waitReason string
-	// nextCheck is the latest time of the next check; zero if only an event needs one.
+	// nextCheck is the latest time of the next check; it is zero if only an event needs one.
 	nextCheck time.Time
 }
 

@@ -28,8 +28,8 @@ import (
 type TreeOwner struct {
 	// Owner as in its label: landscape.local, garden.local, shoot.garden-local.local.
 	Owner string `json:"owner"`
-	// Silence says since when its gardenlet or operator does not renew its lease; nil if it does,
-	// or if that is unknown.
+	// Silence says since when its gardenlet or operator does not renew its lease; it is nil if it
+	// does, or if that is unknown.
 	Silence *landscape.StaleRole `json:"silent,omitempty"`
 	Bundles []TreeBundle         `json:"bundles"`
 }

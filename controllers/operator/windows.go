@@ -13,7 +13,7 @@ import (
 // windowState says whether new revisions may be applied.
 type windowState struct {
 	isOpen bool
-	// opensAt is the next opening; zero if there is none within the search, or if it is open.
+	// opensAt is the next opening; it is zero if there is none within the search, or if it is open.
 	opensAt time.Time
 }
 

@@ -24,7 +24,7 @@ import (
 
 // generatedAccess is access to an owner's API server that the secrets manager has generated.
 type generatedAccess struct {
-	// secretName is the name of the generated Secret; empty if none was requested.
+	// secretName is the name of the generated Secret; it is empty if none was requested.
 	secretName string
 	// previousCA is the previous client CA in PEM, while the API server trusts only certificates of
 	// that CA.

@@ -105,8 +105,8 @@ func (r *Reconciler) pullCharts(ctx context.Context, o *ownerSession) map[string
 	})
 }
 
-// listAllObjects lists all objects of a kind without the label selector of the cache; none if the
-// kind is not served.
+// listAllObjects lists all objects of a kind without the label selector of the cache; it is empty
+// if the kind is not served.
 func listAllObjects(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
 	mapping, err := c.Mapping(ctx, gvk)
 	if apply.IsUnserved(err) {

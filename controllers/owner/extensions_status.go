@@ -144,7 +144,7 @@ func (j *extensionCheck) withVirtualRequired(had []condition.Condition, all []ga
 	return condition.Merge(had, j.builder.OK(old, "ControllerInstallationsRunning", "All controller installations are healthy."))
 }
 
-// installationProblem returns the problem of an installation; empty for none.
+// installationProblem returns the problem of an installation; the result is empty for none.
 func installationProblem(i gardencorev1beta1.ControllerInstallation) (reason, message string) {
 	for _, wanted := range []struct {
 		kind   gardencorev1beta1.ConditionType

@@ -24,10 +24,10 @@ import (
 // flowSteps has the inputs and the progress of the steps of one operation.
 type flowSteps struct {
 	run *run
-	// live is the owner that a deletion has read, nil for other operations.
+	// live is the owner that a deletion has read; it is nil for other operations.
 	live *unstructured.Unstructured
-	// rendered are the bundles to apply and request, nil for an operation that renders nothing;
-	// late are the components whose facts change meanwhile.
+	// rendered are the bundles to apply and request; they are nil for an operation that renders
+	// nothing; late are the components whose facts change meanwhile.
 	rendered                map[string]render.Bundle
 	componentsWithLateFacts map[string]bool
 	// existingBundles has the removable bundles in the clusters, in reverse order of
@@ -258,7 +258,7 @@ func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts
 	return r.waitAll(ctx, waits, true, report)
 }
 
-// describeChanges summarizes the changes of a step; empty for none.
+// describeChanges summarizes the changes of a step; the result is empty for none.
 func describeChanges(waits []waiter) string {
 	var sum tally.ChangeCounts
 	for _, w := range waits {

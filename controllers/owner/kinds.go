@@ -26,7 +26,8 @@ type kindSettings struct {
 	fieldManager string
 	// staticCANames: the CAs of a shoot have no hash in their name.
 	staticCANames bool
-	// apiServerCondition is the condition of the API server that the owner serves; empty for none.
+	// apiServerCondition is the condition of the API server that the owner serves; it is empty for
+	// none.
 	apiServerCondition string
 	// downReason has its reason and message while the API server is unreachable.
 	downReason [2]string
@@ -41,8 +42,8 @@ type kindSettings struct {
 	encryptingAPIServers []string
 	// etcd is the Etcd with their encrypted data.
 	etcd string
-	// firstDeletionState is the state that a deletion waits for before it deletes anything; empty
-	// for none. deletionTasks delete objects that are in no bundle.
+	// firstDeletionState is the state that a deletion waits for before it deletes anything; it is
+	// empty for none. deletionTasks delete objects that are in no bundle.
 	firstDeletionState string
 	deletionTasks      []string
 	// finalizers block the deletion of the owner until runDeletion has finished.

@@ -48,7 +48,8 @@ type Reconciler struct {
 	// Prerequisites has the kinds and namespaces that plans of earlier owners create; it may be nil
 	// without plans.
 	Prerequisites *coming.PlannedPrerequisites
-	// Tokens are renewed for control planes from their first reconciliation on; nil for none.
+	// Tokens are renewed for control planes from their first reconciliation on; they are nil for
+	// none.
 	Tokens *accesstokens.Requester
 	// RetriesFailures means that the process retries failures, which lastOperation reports.
 	RetriesFailures bool
@@ -64,7 +65,8 @@ type ConditionSettings struct {
 	// ProgressingThreshold is how long a ManagedResource may roll out before care reports it as
 	// unhealthy; nil disables the limit.
 	ProgressingThreshold *time.Duration
-	// HealthRules are the landscape's rules, which precede those of the kinds; nil for none.
+	// HealthRules are the landscape's rules, which precede those of the kinds; they are nil for
+	// none.
 	HealthRules health.Rules
 	// ExistenceOnly accepts objects whose kind has no rule if they exist.
 	ExistenceOnly bool
@@ -110,7 +112,7 @@ type Report struct {
 	// ChangedObjects is the number of written objects; Written counts them by action.
 	ChangedObjects int                `json:"changed"`
 	ChangeCounts   tally.ChangeCounts `json:"written"`
-	// RequestedOperation is the requested operation; nil for none.
+	// RequestedOperation is the requested operation; it is nil for none.
 	RequestedOperation *RequestedOperation `json:"takenUp,omitempty"`
 }
 
@@ -234,7 +236,7 @@ type run struct {
 	// that a newer rendering is not applied yet.
 	isRepair, hasNewRendering bool
 	unrepaired                []apply.Ref
-	// startTime is the start of the reconciliation; zero for a repair.
+	// startTime is the start of the reconciliation; it is zero for a repair.
 	startTime time.Time
 }
 

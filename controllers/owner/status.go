@@ -74,7 +74,7 @@ type statusWriter struct {
 	generation int64
 	// deleting means that the operation is a deletion.
 	deleting bool
-	// requestedOperation is the requested operation; nil for none.
+	// requestedOperation is the requested operation; it is nil for none.
 	requestedOperation *RequestedOperation
 	// write sends fields of the status.
 	write func(ctx context.Context, fields map[string]any) error
@@ -168,7 +168,8 @@ func (s *statusWriter) identityFields() map[string]any {
 }
 
 // recordProgress records the state of the flow. It is written at most once per interval, and the
-// newest state is always written. round describes the current pass of several; empty for one.
+// newest state is always written. round describes the current pass of several; the result is empty
+// for one.
 func (s *statusWriter) recordProgress(e flow.Event, round string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -157,8 +157,8 @@ func (r *run) judgeBundle(ctx context.Context, w waiter, rolledOut, details bool
 	return "", nil
 }
 
-// rolloutProgress describes an unfinished rollout of a Deployment; empty if finished. The condition
-// alone may be wrong briefly: after a rollback to an earlier template, it stays
+// rolloutProgress describes an unfinished rollout of a Deployment; the result is empty if finished.
+// The condition alone may be wrong briefly: after a rollback to an earlier template, it stays
 // NewReplicaSetAvailable until the first new pod exists (kube-controller-manager:
 // syncRolloutStatus).
 func rolloutProgress(obj *unstructured.Unstructured) string {

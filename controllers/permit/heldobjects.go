@@ -11,8 +11,8 @@ import (
 type HeldObjects struct {
 	Cluster string             `json:"cluster"`
 	Objects []apply.HeldObject `json:"objects"`
-	// Approval is the id that approves exactly these objects; empty if none does. Each object also
-	// has its own id.
+	// Approval is the id that approves exactly these objects; it is empty if none does. Each object
+	// also has its own id.
 	Approval string `json:"approval,omitempty"`
 }
 

@@ -29,8 +29,8 @@ type RunMemory struct {
 // the deletions of a repair.
 type RunLedger struct {
 	mu sync.Mutex
-	// isReviewed reports whether the review has shown a deletion; nil if no review is required.
-	// review is its ID.
+	// isReviewed reports whether the review has shown a deletion; it is nil if no review is
+	// required. review is its ID.
 	isReviewed func(cluster string, ref change.Ref) bool
 	reviewID   string
 	// isComplete is set once everything was applied, maintaining between two runs.
@@ -43,7 +43,7 @@ type RunLedger struct {
 	// activeIDs are the ids that count now. The gate reads them during a run; they change only
 	// between runs.
 	activeIDs map[string]bool
-	// memory outlives this value, ledger the process; nil for none.
+	// memory outlives this value, and ledger outlives the process; ledger is nil for none.
 	memory *RunMemory
 	ledger Ledger
 }

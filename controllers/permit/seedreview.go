@@ -53,7 +53,7 @@ func AllOwnersLike(owner string) string {
 }
 
 // NormalizedObject returns the same name for an object of all owners of a kind. controlPlane is the
-// namespace of a Shoot on its seed; empty for objects of the Seed itself.
+// namespace of a Shoot on its seed; it is empty for objects of the Seed itself.
 func NormalizedObject(controlPlane string, ref change.Ref) string {
 	text := ref.Group() + "/" + ref.String()
 	if controlPlane == "" {

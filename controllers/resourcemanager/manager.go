@@ -47,7 +47,7 @@ type Options struct {
 	// LeaveToGarbageCollector leaves Secrets and ConfigMaps with its label to the garbage
 	// collector: they are not deleted when they leave a ManagedResource.
 	LeaveToGarbageCollector bool
-	// HealthRules take precedence over those of the kinds; nil for none.
+	// HealthRules take precedence over those of the kinds; it is nil for none.
 	HealthRules health.Rules
 	// Version of this program: another version may apply the same manifests differently.
 	Version string

@@ -44,7 +44,7 @@ type Role struct {
 	Configuration *Configuration
 	// Source and Target are the clusters; a nil Target means Source.
 	Source, Target *rest.Config
-	// HealthRules take precedence over those of the kinds; nil for none.
+	// HealthRules take precedence over those of the kinds; it is nil for none.
 	HealthRules health.Rules
 	// ExistenceOnly and Force are those of Options.
 	ExistenceOnly, Force bool
@@ -64,7 +64,7 @@ type roleProcess struct {
 	definition *definitionCheck
 	// isShuttingDown reports whether a shutdown was requested.
 	isShuttingDown func() bool
-	// targetCluster is the target cluster for controller-runtime; nil if it is the source.
+	// targetCluster is the target cluster for controller-runtime; it is nil if it is the source.
 	targetCluster cluster.Cluster
 }
 

@@ -175,8 +175,8 @@ func (m *Manager) onScalingChange(e apply.ChangeEvent) {
 	}
 }
 
-// scaleTarget returns the object that an autoscaler scales; empty for nil. The version in the
-// reference does not matter.
+// scaleTarget returns the object that an autoscaler scales; the result is empty for nil. The
+// version in the reference does not matter.
 func scaleTarget(hpa *unstructured.Unstructured) apply.Ref {
 	if hpa == nil {
 		return apply.Ref{}

@@ -15,7 +15,7 @@ type Round struct {
 	Task string
 }
 
-// String describes the round for people; empty for none.
+// String describes the round for people; the result is empty for none.
 func (r Round) String() string {
 	switch {
 	case r.Total == 0:

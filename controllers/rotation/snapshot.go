@@ -23,7 +23,7 @@ type Backup struct {
 	// certificate.
 	CA          []byte
 	Certificate *tls.Certificate
-	// Proxy and Dial connect to services of the cluster; nil for a direct connection.
+	// Proxy and Dial connect to services of the cluster; it is nil for a direct connection.
 	Proxy func(*http.Request) (*url.URL, error)
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 }

@@ -60,7 +60,7 @@ func (s State) clone() State {
 	return out
 }
 
-// Phase returns the phase of a kind; empty if it was never rotated.
+// Phase returns the phase of a kind; the result is empty if it was never rotated.
 func (s State) Phase(k Kind) gardencorev1beta1.CredentialsRotationPhase { return s.Rotation[k].Phase }
 
 // IsUnderWay reports whether reconciliations have to run a step of a rotation.

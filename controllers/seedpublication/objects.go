@@ -55,7 +55,7 @@ type Publication struct {
 	Digest string
 	// PublishedAt is the time of publication.
 	PublishedAt time.Time
-	// PreviousDigest is the digest of the previous publication, empty for the first.
+	// PreviousDigest is the digest of the previous publication; it is empty for the first.
 	PreviousDigest string
 
 	parts [][]byte

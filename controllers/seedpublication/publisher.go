@@ -36,7 +36,7 @@ type Publisher struct {
 
 // PublishResult of a publication.
 type PublishResult struct {
-	// ChangedObjects objects; 0 if all exist unchanged.
+	// ChangedObjects is the number of changed objects; it is 0 if all exist unchanged.
 	ChangedObjects int
 	// Revision and Digest of the current publication: without changes, the revision is older than
 	// the given one.

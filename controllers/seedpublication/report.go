@@ -31,7 +31,7 @@ const (
 
 // SeedReport is the state of a seed.
 type SeedReport struct {
-	// Digest of the publication in use; empty without one.
+	// Digest of the publication in use; it is empty without one.
 	Digest string `json:"digest,omitempty"`
 	// Converging are owners, "Shoot namespace/name", that are not reconciled yet with the current
 	// declarations and publication; 10 at most, ConvergingMore counts the rest. Failing are the
@@ -62,8 +62,8 @@ type HeldObject struct {
 	Reason change.Reason `json:"why"`
 	// LegacyReason replaces Why in reports of older gardenlets; ReadSeedReport clears it.
 	LegacyReason string `json:"reason,omitempty"`
-	// Approval is the id that approves this object alone; empty if none exists. Together approves
-	// all objects that are held with it, if there are more.
+	// Approval is the id that approves this object alone; it is empty if none exists. Together
+	// approves all objects that are held with it, if there are more.
 	Approval      string `json:"approval,omitempty"`
 	GroupApproval string `json:"together,omitempty"`
 }

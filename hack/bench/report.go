@@ -27,7 +27,8 @@ type Report struct {
 // Machine describes the machine of the run: numbers of different machines are not comparable.
 type Machine struct {
 	Cores int `json:"cores"`
-	// Load is the average number of processes that wanted a core in the last minute; 0 if unknown.
+	// Load is the average number of processes that wanted a core in the last minute; it is 0 if
+	// unknown.
 	Load      float64 `json:"load,omitempty"`
 	Processor string  `json:"processor,omitempty"`
 	OS        string  `json:"os"`

@@ -72,8 +72,8 @@ func (e *event) hasObjectAnswer() bool {
 		e.Verb != "deletecollection"
 }
 
-// answerRevision is the resourceVersion of the answer, which is the revision of etcd; 0 without
-// one.
+// answerRevision is the resourceVersion of the answer, which is the revision of etcd; it is 0
+// without one.
 func (e *event) answerRevision() int64 {
 	if !e.hasObjectAnswer() {
 		return 0

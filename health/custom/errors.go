@@ -11,7 +11,7 @@ type Error struct {
 	Rule int
 	// Field of the rule: kind, healthy, progressing or message.
 	Field string
-	// Line and Column in the expression, both from 1; 0 for the field as a whole.
+	// Line and Column in the expression, both from 1; it is 0 for the field as a whole.
 	Line, Column int
 	// Message says what is wrong and how to fix it.
 	Message string

@@ -23,7 +23,7 @@ type Check struct {
 
 // Options of the ports. A negative port disables it, 0 picks any free one.
 type Options struct {
-	// Address is the IP address or host name to listen on; empty for all addresses.
+	// Address is the IP address or host name to listen on; it is empty for all addresses.
 	Address                 string
 	HealthPort, MetricsPort int
 	// Live and Ready are the checks of /healthz and /readyz.
@@ -36,7 +36,7 @@ type Options struct {
 type Servers struct {
 	servers   []*http.Server
 	listeners []net.Listener
-	// Health and Metrics are the addresses, empty for a disabled port.
+	// Health and Metrics are the addresses; it is empty for a disabled port.
 	Health, Metrics string
 }
 

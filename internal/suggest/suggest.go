@@ -7,7 +7,7 @@ import (
 )
 
 // Closest returns the candidate that a misspelt word most likely means. It is the same word in
-// another case, or at most one edit per three letters away; "" if none is close.
+// another case, or at most one edit per three letters away; it is "" if none is close.
 func Closest(word string, candidates []string) string {
 	return ClosestWithin(word, candidates, max(1, len(word)/3))
 }

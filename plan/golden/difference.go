@@ -26,11 +26,11 @@ const (
 // Difference between a record and a render, about one object or the head of a file.
 type Difference struct {
 	File string `json:"file"`
-	// Line is the first different line of the record; 0 if the record does not have it.
+	// Line is the first different line of the record; it is 0 if the record does not have it.
 	Line   int    `json:"line,omitempty"`
 	Object string `json:"object"`
 	Action string `json:"action"`
-	// Fields with a different meaning; none if only order or format differ.
+	// Fields with a different meaning; it is empty if only order or format differ.
 	Fields []change.Field `json:"fields,omitempty"`
 	// Diff is the YAML around the fields, as a unified diff.
 	Diff string `json:"diff,omitempty"`

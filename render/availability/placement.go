@@ -29,7 +29,7 @@ const (
 
 // Placement holds the high-availability settings of a namespace.
 type Placement struct {
-	// FailureTolerance is the failure that pods survive: nil if not set, empty for none.
+	// FailureTolerance is the failure that pods survive: it is nil if not set, and empty for none.
 	FailureTolerance *gardencorev1beta1.FailureToleranceType
 	// Zones are sorted; ZonePinningAnnotation restricts the pods to them.
 	Zones       []string

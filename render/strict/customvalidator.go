@@ -20,7 +20,7 @@ type customValidator struct {
 	structural *structuralschema.Structural
 	// schema is nil if package structure covers all of it.
 	schema validation.SchemaValidator
-	// rules are CEL rules, nil for none.
+	// rules are CEL rules; they are nil for none.
 	rules *schemacel.Validator
 }
 

@@ -17,8 +17,8 @@ import (
 // Kind is the schema of one version of a kind.
 type Kind struct {
 	*structure.Kind
-	// Resource is the plural of the kind in requests, from its definition; empty for a Kubernetes
-	// kind.
+	// Resource is the plural of the kind in requests, from its definition; it is empty for a
+	// Kubernetes kind.
 	Resource string
 	// goType is set for a Kubernetes kind.
 	goType reflect.Type

@@ -13,7 +13,7 @@ import (
 
 // This file finds misspelt words that programs read.
 
-// misspeltWord returns the known word that is similar to word, "" for a known word.
+// misspeltWord returns the known word that is similar to word, or "" for a known word.
 func misspeltWord(word string, known []string, limit int) string {
 	if slices.Contains(known, word) || strings.Contains(word, SymbolicMark) {
 		return ""

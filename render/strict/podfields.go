@@ -45,8 +45,8 @@ func volumeErrors(at *field.Path, volumes []core.Volume) field.ErrorList {
 	return errs
 }
 
-// byteQuantityFault describes the fault of a quantity of bytes that is too small; "" if there is
-// none.
+// byteQuantityFault describes the fault of a quantity of bytes that is too small; the result is ""
+// if there is none.
 func byteQuantityFault(amount resource.Quantity) string {
 	if amount.Sign() <= 0 || amount.CmpInt64(1<<10) >= 0 {
 		return ""

@@ -118,7 +118,8 @@ func checkReceivers(object map[string]any) []structure.Finding {
 	return out
 }
 
-// quantileFaults describes a fault of quantiles in an expression, "" if there is none.
+// quantileFaults describes a fault of quantiles in an expression; the result is "" if there is
+// none.
 func quantileFaults(expression parser.Expr) string {
 	wrong := ""
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
@@ -230,7 +231,7 @@ var templateFunctions = strings.Fields(`args externalURL first graphLink humaniz
 
 var noFunction = regexp.MustCompile(`function "([^"]+)" not defined`)
 
-// templateFault describes the fault of a Prometheus template, "" if there is none.
+// templateFault describes the fault of a Prometheus template; the result is "" if there is none.
 func templateFault(text string) string {
 	functions := map[string]any{}
 	for _, name := range templateFunctions {

@@ -139,7 +139,7 @@ func (c *checker) checkDNSNamesUnique(reported map[string]bool) {
 	}
 }
 
-// dnsNameConflict returns the message for a conflicting name, "" if there is no conflict.
+// dnsNameConflict returns the message for a conflicting name, or "" if there is no conflict.
 func (c *checker) dnsNameConflict(n dnsName) (string, schemas.ViolationType) {
 	if !n.hasRecord {
 		if other := c.otherOwner(uniqueValue{purposeRecordOrParent, n.fqdn}); other != nil {

@@ -83,7 +83,7 @@ func (c *checker) checkExtensions() {
 	}
 }
 
-// offeredTypesHint lists the registered types for a message; empty for none.
+// offeredTypesHint lists the registered types for a message; it is empty for none.
 func offeredTypesHint(types []string) string {
 	if len(types) == 0 {
 		return ""

@@ -47,7 +47,7 @@ type index struct {
 	objectsByKind map[schema.GroupKind][]*schemas.Input
 	// projectsByNamespace are keyed by namespace.
 	projectsByNamespace map[string]*schemas.Input
-	// loadedProfiles are the requested cloud profiles; nil for unreadable ones.
+	// loadedProfiles are the requested cloud profiles; they are nil for unreadable ones.
 	loadedProfiles map[identity]*profileOffers
 	// valueOwners maps a unique value to its object.
 	valueOwners map[uniqueValue]*schemas.Input
@@ -139,7 +139,7 @@ func (i *index) suggestName(id identity) string {
 	return ""
 }
 
-// toTyped converts an object to its Go type; false if its structure is broken.
+// toTyped converts an object to its Go type; the result is false if its structure is broken.
 func toTyped(object *unstructured.Unstructured, into any) bool {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into) == nil
 }

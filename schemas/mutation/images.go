@@ -44,7 +44,8 @@ func (m *shootMutator) setMachineImages() {
 	}
 }
 
-// restoreImage restores the previous image; false if there is none or another one is declared.
+// restoreImage restores the previous image; the result is false if there is none or another one is
+// declared.
 func (m *shootMutator) restoreImage(worker *gardencorev1beta1.Worker, field string) bool {
 	old := m.oldWorker(worker.Name)
 	if old == nil || old.Machine.Image == nil || old.Machine.Image.Version == nil {

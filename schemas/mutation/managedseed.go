@@ -112,7 +112,7 @@ func workerZones(shoot *gardencorev1beta1.Shoot) []string {
 }
 
 // findDNSProvider returns the provider of a Shoot's domain: its primary provider, or the provider
-// of the default domain; nil for none.
+// of the default domain, or nil for none.
 func (s *Mutator) findDNSProvider(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.SeedDNSProvider {
 	if i := primaryProviderIndex(shoot.Spec.DNS.Providers); i >= 0 {
 		provider := shoot.Spec.DNS.Providers[i]

@@ -16,7 +16,7 @@ import (
 
 // ObjectLister finds other objects. Callers must not change them.
 type ObjectLister interface {
-	// Get returns an object, nil if it does not exist. Cluster-scoped objects have an empty
+	// Get returns an object; it is nil if it does not exist. Cluster-scoped objects have an empty
 	// namespace.
 	Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured
 	// List returns the objects of a kind in a stable order.
@@ -69,7 +69,7 @@ func (o objectList) List(kind schema.GroupKind) []*unstructured.Unstructured { r
 type Mutator struct {
 	lister ObjectLister
 	now    time.Time
-	// Requested objects with API defaults; nil for missing or unreadable ones.
+	// Requested objects with API defaults; it is nil for missing or unreadable ones.
 	profiles             map[identity]*shootProfileSpec
 	seeds                map[string]*gardencorev1beta1.Seed
 	exposureClasses      map[string]*gardencorev1beta1.ExposureClass

@@ -69,7 +69,7 @@ func (p *shootProfileSpec) machineType(name string) *gardencorev1beta1.MachineTy
 
 const architectureCapability = "architecture"
 
-// singleArchitecture returns the only architecture of a machine type, "" for none or several.
+// singleArchitecture returns the only architecture of a machine type, or "" for none or several.
 // Source: pkg/apis/core/v1beta1 (MachineType.GetArchitecture).
 func (p *shootProfileSpec) singleArchitecture(machine *gardencorev1beta1.MachineType) string {
 	values := machine.Capabilities[architectureCapability]

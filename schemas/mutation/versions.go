@@ -52,7 +52,7 @@ func (s *Mutator) classifyVersion(version gardencorev1beta1.ExpirableVersion) ga
 	return class
 }
 
-// newestVersion returns the highest version for which wanted is true, "" for none.
+// newestVersion returns the highest version for which wanted is true, or "" for none.
 func newestVersion(versions []gardencorev1beta1.ExpirableVersion, wanted func(gardencorev1beta1.ExpirableVersion) bool) string {
 	var highest *semver.Version
 	name := ""

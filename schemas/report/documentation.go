@@ -17,9 +17,9 @@ const (
 	landscapeReference  = "https://github.com/pergola-dev/pergola/blob/main/landscapes/README.md#landscapeyaml"
 )
 
-// fieldReferencePage returns the field reference of a kind, "" if unknown. Upstream pages have an
-// anchor per type, its name in lower case. The anchors for operations.gardener.cloud depend on the
-// generator, so its link has none.
+// fieldReferencePage returns the field reference of a kind, or "" if unknown. Upstream pages have
+// an anchor per type, its name in lower case. The anchors for operations.gardener.cloud depend on
+// the generator, so its link has none.
 func fieldReferencePage(gvk schema.GroupVersionKind) string {
 	anchor := "#" + strings.ToLower(gvk.Kind)
 	switch gvk.Group {
@@ -48,8 +48,8 @@ func fieldReferencePage(gvk schema.GroupVersionKind) string {
 	return ""
 }
 
-// documentationLink returns the reference of a finding's kind, "" for files and kinds without one.
-// Findings have no group: if several groups have the kind, the rule or the file decides.
+// documentationLink returns the reference of a finding's kind, or "" for files and kinds without
+// one. Findings have no group: if several groups have the kind, the rule or the file decides.
 func (s *sourceCache) documentationLink(v schemas.Violation) string {
 	if v.Kind == "" {
 		return ""

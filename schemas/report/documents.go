@@ -12,7 +12,7 @@ type document struct {
 	// firstLine is the index of its first line in the file.
 	firstLine int
 	lines     []string
-	// root is the parsed content; nil if it is invalid.
+	// root is the parsed content; it is nil if it is invalid.
 	root *yaml.Node
 }
 
@@ -73,7 +73,7 @@ func mappingValues(mapping *yaml.Node, name string) []*yaml.Node {
 	return found
 }
 
-// mappingText returns the text value of a key, "" for none or several.
+// mappingText returns the text value of a key, or "" for none or several.
 func mappingText(mapping *yaml.Node, name string) string {
 	found := mappingValues(mapping, name)
 	if len(found) != 1 || found[0].Kind != yaml.ScalarNode {

@@ -111,7 +111,7 @@ func mayHoldSecretValues(text string, plain *regexp.Regexp) bool {
 	})
 }
 
-// markObject marks the lines of an object; false if its kind is unknown.
+// markObject marks the lines of an object; the result is false if its kind is unknown.
 func (s *visibilityMarker) markObject(o *yaml.Node) bool {
 	kinds := mappingValues(o, "kind")
 	switch {

@@ -78,7 +78,7 @@ func (s *sourceCache) schemaOf(gvk schema.GroupVersionKind) *structure.Kind {
 	return s.schemaByKind[gvk]
 }
 
-// apiVersion returns the apiVersion of a finding's object, "" if unknown.
+// apiVersion returns the apiVersion of a finding's object, or "" if unknown.
 func (s *sourceCache) apiVersion(v schemas.Violation) string {
 	d := documentAt(s.loadFile(v.File).documents, v.Line)
 	if d == nil || mappingText(d.root, "kind") != v.Kind {

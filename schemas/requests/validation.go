@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// KubernetesResources maps the lower-case kinds of a Kubernetes group to resources; empty for other
-// groups.
+// KubernetesResources maps the lower-case kinds of a Kubernetes group to resources; it is empty for
+// other groups.
 func KubernetesResources(group string) map[string]string { return resourcesByGroup()[group] }
 
 var resourcesByGroup = sync.OnceValue(func() map[string]map[string]string {
@@ -40,7 +40,7 @@ var apiVersionPattern = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 // groupsWithoutDot are the Kubernetes groups without a dot; extensions is from old releases.
 var groupsWithoutDot = []string{"", "apps", "autoscaling", "batch", "extensions", "policy"}
 
-// CheckGroup returns the fault of an API group, "" if there is none.
+// CheckGroup returns the fault of an API group, or "" if there is none.
 func CheckGroup(group string) string {
 	name, _, versioned := strings.Cut(group, "/")
 	if name == "core" || apiVersionPattern.MatchString(name) {
@@ -72,8 +72,8 @@ var gardenerGroups = []string{
 	"resources.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud", "settings.gardener.cloud", "views.gardener.cloud",
 }
 
-// CheckResource returns the fault of a resource in groups, "" if there is none. known returns the
-// resources of a group, like Kubernetes.
+// CheckResource returns the fault of a resource in groups, or "" if there is none. known returns
+// the resources of a group, like Kubernetes.
 func CheckResource(name string, groups []string, known func(group string) map[string]string) string {
 	if slices.ContainsFunc(groups, func(group string) bool { return strings.HasSuffix(group, "metrics.k8s.io") }) {
 		return "" // metrics are resource names
@@ -141,7 +141,7 @@ var verbSynonyms = map[string]string{
 	"remove": "delete", "add": "create", "all": `"*"`,
 }
 
-// CheckVerb returns a message with the intended verb, "" if the verb may exist.
+// CheckVerb returns a message with the intended verb, or "" if the verb may exist.
 func CheckVerb(verb string) string {
 	if slices.Contains(knownVerbs, verb) {
 		return ""
@@ -164,7 +164,7 @@ var knownSubjects = []string{
 	"system:kube-proxy", "system:kube-scheduler", "system:masters", "system:monitoring", "system:nodes", "system:serviceaccounts", "system:unauthenticated",
 }
 
-// CheckSubject returns the fault of a user or group name, "" if there is none. A misspelt system
+// CheckSubject returns the fault of a user or group name, or "" if there is none. A misspelt system
 // name grants nothing to anyone.
 func CheckSubject(name string) string {
 	if slices.Contains(knownSubjects, name) {

@@ -24,7 +24,8 @@ var programID = sync.OnceValues(func() (string, error) {
 	return fmt.Sprintf("%s %d %d", path, info.Size(), info.ModTime().UnixNano()), nil
 })
 
-// buildID returns the Go linker's digest of a program; "" if there is none or the file is not ELF.
+// buildID returns the Go linker's digest of a program, or "" if there is none or the file is not
+// ELF.
 func buildID(path string) string {
 	file, err := elf.Open(path)
 	if err != nil {

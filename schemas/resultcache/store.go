@@ -189,7 +189,7 @@ func (s *Store) encode() []byte {
 	return w.data
 }
 
-// decode decodes a file; false if it is incomplete or of another program.
+// decode decodes a file; the result is false if it is incomplete or of another program.
 func decode(data []byte, program string) (map[Key]*cacheEntry, bool) {
 	rest, ok := bytes.CutPrefix(data, []byte(fileMagic))
 	if !ok || len(rest) < sha256.Size {

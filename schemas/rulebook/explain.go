@@ -20,10 +20,10 @@ type Explanation struct {
 	// Type is the type in words, such as "list of objects".
 	Type     string `json:"type"`
 	Required bool   `json:"required"`
-	// Default is the API's value for an omitted field; nil for none. If it depends on other fields,
-	// it is the default in an object with only the field's parents.
+	// Default is the API's value for an omitted field; it is nil for none. If it depends on other
+	// fields, it is the default in an object with only the field's parents.
 	Default any `json:"default,omitempty"`
-	// Values are the allowed values; empty if any value of the type and form is allowed.
+	// Values are the allowed values; they are empty if any value of the type and form is allowed.
 	Values []string `json:"values,omitempty"`
 	// Constraints are further constraints in words.
 	Constraints   []string `json:"form,omitempty"`

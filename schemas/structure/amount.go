@@ -18,8 +18,8 @@ const (
 	maxPodMemory     = 8 << 40
 )
 
-// CheckAmount returns the fault of an implausible quantity of a resource, "" if there is none. API
-// servers accept any quantity.
+// CheckAmount returns the fault of an implausible quantity of a resource, or "" if there is none.
+// API servers accept any quantity.
 func CheckAmount(name string, amount resource.Quantity) string {
 	text := amount.String()
 	switch {
@@ -37,7 +37,7 @@ func CheckAmount(name string, amount resource.Quantity) string {
 	return ""
 }
 
-// CheckPodAmount returns the fault of a quantity as a bound for one pod, "" if there is none.
+// CheckPodAmount returns the fault of a quantity as a bound for one pod, or "" if there is none.
 func CheckPodAmount(name string, amount resource.Quantity) string {
 	switch {
 	case name != "cpu" && name != "memory":

@@ -16,8 +16,8 @@ type Finding struct {
 	Path    fieldpath.Path
 	Type    string
 	Message string
-	// IntendedPath is the probably intended field for an unknown one; nil if there is none or it is
-	// set.
+	// IntendedPath is the probably intended field for an unknown one; it is nil if there is none or
+	// it is set.
 	IntendedPath fieldpath.Path
 }
 

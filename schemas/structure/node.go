@@ -34,7 +34,7 @@ type Node struct {
 
 	Properties map[string]*Node
 	Required   []string
-	// Additional is the schema of map values, nil for objects with named fields.
+	// Additional is the schema of map values; it is nil for objects with named fields.
 	Additional *Node
 	Items      *Node
 
@@ -47,7 +47,7 @@ type Node struct {
 	MinLength, MaxLength         *int64
 	MinItems, MaxItems           *int64
 	MinProperties, MaxProperties *int64
-	// Default is the value that the API server sets, nil if there is none.
+	// Default is the value that the API server sets; it is nil if there is none.
 	Default any
 	// ListType (atomic, set or map) and ListKeys identify list items.
 	ListType string

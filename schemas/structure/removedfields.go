@@ -8,7 +8,7 @@ import (
 
 // removedField is a field of an older upstream API.
 type removedField struct {
-	// kind is the field's only kind; "" for any, as kinds share structures.
+	// kind is the field's only kind; it is "" for any, as kinds share structures.
 	kind string
 	// path is the end of the field's path, without indices.
 	path string
@@ -37,7 +37,7 @@ var removedFields = [...]removedField{
 	{"Seed", "spec.secretRef", "remove it; the gardenlet runs in the cluster of the Seed and uses its ServiceAccount"},
 }
 
-// replacementOf returns the replacement of a removed field, "" if the API never had it.
+// replacementOf returns the replacement of a removed field, or "" if the API never had it.
 func replacementOf(kind string, path fieldpath.Path) string {
 	var names []string
 	for _, step := range path {

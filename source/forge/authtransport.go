@@ -24,7 +24,7 @@ type Error struct {
 	Status int
 	// Message of the forge, bounded and without the token.
 	Message string
-	// RetryAfter is the wait that the forge asks for; 0 if it names none.
+	// RetryAfter is the wait that the forge asks for; it is 0 if it names none.
 	RetryAfter time.Duration
 	// RateLimited says that the forge refused because of too many requests.
 	RateLimited bool

@@ -31,7 +31,7 @@ type Status struct {
 	Context string
 	// Description is a sentence; it is truncated to the limit of the forge.
 	Description string
-	// Target is the linked page; "" for none.
+	// Target is the linked page; it is "" for none.
 	Target string
 }
 

@@ -52,7 +52,7 @@ func truncateMarkdown(body string, limit int, whole string) (string, int) {
 	return out.String(), missing
 }
 
-// openFenceAfter returns the fence of the code block that is open after a line; "" for none.
+// openFenceAfter returns the fence of the code block that is open after a line, or "" for none.
 func openFenceAfter(open, line string) string {
 	text := strings.TrimLeft(line, " ")
 	if len(line)-len(text) > 3 {

@@ -69,8 +69,8 @@ func (r *Reconciler) readObjects(ctx context.Context, mr *resourcesv1alpha1.Mana
 	return objects, hex.EncodeToString(sum.Sum(nil)), "", nil
 }
 
-// ChangeSinceApply says how a ManagedResource differs from its last application; empty if it does
-// not. A caller that only restores objects must not apply newer content.
+// ChangeSinceApply says how a ManagedResource differs from its last application; the result is
+// empty if it does not. A caller that only restores objects must not apply newer content.
 func (r *Reconciler) ChangeSinceApply(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) string {
 	if mr.Status.ObservedGeneration != mr.Generation {
 		return "was changed since its objects were applied"

@@ -24,7 +24,7 @@ import (
 // only for the causes of the first unhealthy object and the first one that is rolling out.
 type Judge struct {
 	Cluster *apply.Cluster
-	// Rules take precedence over those of the kinds; nil for none.
+	// Rules take precedence over those of the kinds; it is nil for none.
 	Rules health.Rules
 	// ExistenceOnly accepts every existing object of a kind without a rule. By default, such
 	// objects are judged by kstatus conventions.

@@ -44,8 +44,8 @@ type Reconciler struct {
 	// ManagedBy is the value of the label resources.gardener.cloud/managed-by, as in the keys of
 	// Engine; default gardener.
 	ManagedBy string
-	// Declarations knows the other ManagedResources of the class; nil if the caller ensures one
-	// owner for each object.
+	// Declarations knows the other ManagedResources of the class; it is nil if the caller ensures
+	// one owner for each object.
 	Declarations DeclarationIndex
 	// WriteConflict returns reason and message for the condition ResourcesProgressing if somebody
 	// keeps changing an object back; both are empty otherwise. It may be nil.
@@ -77,7 +77,7 @@ type DeletionOptions struct {
 
 // HealthOptions configures how the health of objects is judged.
 type HealthOptions struct {
-	// Rules of health take precedence over those of the kinds; nil for none.
+	// Rules of health take precedence over those of the kinds; it is nil for none.
 	Rules health.Rules
 	// ExistenceOnly accepts every existing object of a kind without a rule.
 	ExistenceOnly bool

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// setService records a Service; nil if it was deleted or asks for nothing.
+// setService records a Service; the result is nil if it was deleted or asks for nothing.
 func (x *index) setService(key types.NamespacedName, t *serviceTraffic) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -41,7 +41,7 @@ func (x *index) setService(key types.NamespacedName, t *serviceTraffic) effect {
 	return effect{services: []types.NamespacedName{key}}
 }
 
-// setNamespace records a namespace; nil if it was deleted.
+// setNamespace records a namespace; the result is nil if it was deleted.
 func (x *index) setNamespace(name string, ns *namespace) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -69,7 +69,7 @@ func (x *index) setNamespace(name string, ns *namespace) effect {
 	return effect{services: affected.UnsortedList()}
 }
 
-// setPod records the labels of a pod; nil if it was deleted.
+// setPod records the labels of a pod; the result is nil if it was deleted.
 func (x *index) setPod(key types.NamespacedName, set labels.Set) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -72,7 +72,7 @@ func (x *index) setIngress(key types.NamespacedName, to []backend) effect {
 	return effect{services: affected.UnsortedList()}
 }
 
-// setVirtualService records a VirtualService; nil if it was deleted.
+// setVirtualService records a VirtualService; the result is nil if it was deleted.
 func (x *index) setVirtualService(key types.NamespacedName, v *virtualService) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -112,7 +112,8 @@ func updateBackends(by map[types.NamespacedName]nameSet, key types.NamespacedNam
 	return affected
 }
 
-// setGateway records the selector of a gateway; empty if it was deleted or selects every pod.
+// setGateway records the selector of a gateway; the result is empty if it was deleted or selects
+// every pod.
 func (x *index) setGateway(key types.NamespacedName, match map[string]string) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -27,7 +27,7 @@ func newPolicyIndex() policyIndex {
 	}
 }
 
-// setPolicy records a policy; nil if it was deleted.
+// setPolicy records a policy; the result is nil if it was deleted.
 func (x *index) setPolicy(name types.NamespacedName, p *networkingv1.NetworkPolicy) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()

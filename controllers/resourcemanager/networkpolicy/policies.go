@@ -133,7 +133,7 @@ func isAsWanted(live, wanted *networkingv1.NetworkPolicy) bool {
 	return serviceOf(live) == serviceOf(wanted) && live.Annotations[annotationDescription] != "" && apiequality.Semantic.DeepEqual(live.Spec, wanted.Spec)
 }
 
-// serviceOf returns the Service that a policy names; empty if it names none.
+// serviceOf returns the Service that a policy names; the result is empty if it names none.
 func serviceOf(p *networkingv1.NetworkPolicy) types.NamespacedName {
 	key := types.NamespacedName{Namespace: p.Labels[LabelServiceNamespace], Name: p.Labels[LabelServiceName]}
 	if key.Namespace == "" || key.Name == "" {

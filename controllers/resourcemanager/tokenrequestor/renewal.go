@@ -73,7 +73,7 @@ type tokenState struct {
 }
 
 // renewalReason returns why a new token is needed, or else the time left. renewed is when this
-// process wrote the last token; zero if it did not.
+// process wrote the last token; it is zero if it did not.
 func renewalReason(h tokenState, annotation string, now, renewed time.Time) (why string, wait time.Duration) {
 	if h.token == "" {
 		return "the Secret has no token", 0

@@ -35,7 +35,7 @@ type Switch struct {
 type HighAvailabilityConfig struct {
 	Enabled bool `json:"enabled"`
 	// DefaultNotReadyTolerationSeconds and DefaultUnreachableTolerationSeconds are how long pods
-	// stay on nodes that are not ready, or unreachable, unless they set it; none if nil.
+	// stay on nodes that are not ready, or unreachable, unless they set it; it is empty if nil.
 	DefaultNotReadyTolerationSeconds    *int64 `json:"defaultNotReadyTolerationSeconds,omitempty"`
 	DefaultUnreachableTolerationSeconds *int64 `json:"defaultUnreachableTolerationSeconds,omitempty"`
 }

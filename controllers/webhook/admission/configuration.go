@@ -59,8 +59,8 @@ type Target struct {
 	URL string
 	// Service of the server in the same cluster; its port defaults to 443, its path is not used.
 	Service *admissionregistrationv1.ServiceReference
-	// CABundle holds the PEM authority of the server's certificate; empty if the API server's host
-	// trusts it.
+	// CABundle holds the PEM authority of the server's certificate; it is empty if the API server's
+	// host trusts it.
 	CABundle []byte
 }
 

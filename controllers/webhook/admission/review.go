@@ -82,7 +82,7 @@ func kindOf(request *admissionv1.AdmissionRequest) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: request.Kind.Group, Version: request.Kind.Version, Kind: request.Kind.Kind}
 }
 
-// objectOf decodes an object of a request; nil if there is none.
+// objectOf decodes an object of a request; the result is nil if there is none.
 func objectOf(request *admissionv1.AdmissionRequest, raw runtime.RawExtension) (*unstructured.Unstructured, error) {
 	if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
 		return nil, nil

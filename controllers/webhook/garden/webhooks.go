@@ -106,7 +106,7 @@ func rejectedResponse(code int32, reason metav1.StatusReason, message string) (*
 	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}, nil
 }
 
-// decodeObject decodes an object of a request; nil if there is none.
+// decodeObject decodes an object of a request; the result is nil if there is none.
 func decodeObject[T any](raw []byte) (*T, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil

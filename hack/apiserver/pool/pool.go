@@ -135,7 +135,7 @@ func (p *pool) stop() {
 	}
 }
 
-// digestDefinitions returns the digest of definitions, "" without any.
+// digestDefinitions returns the digest of definitions, or "" without any.
 func digestDefinitions(definitions []*apiextensionsv1.CustomResourceDefinition) (string, error) {
 	if len(definitions) == 0 {
 		return "", nil

@@ -49,8 +49,8 @@ func internalResources() sets.Set[string] {
 		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "deviceclasses", "resourceclaims", "resourceslices")
 }
 
-// requestKey identifies a request; "" for requests that are not counted: watches, which the API
-// server counts when they end, and internal resources.
+// requestKey identifies a request; the result is "" for requests that are not counted: watches,
+// which the API server counts when they end, and internal resources.
 func requestKey(verb, resource, subresource string) string {
 	if resource == "" || verb == "watch" || internalResources().Has(resource) {
 		return ""

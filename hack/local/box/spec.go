@@ -83,7 +83,7 @@ type Command struct {
 type Exit struct {
 	// Code is the exit code, or 128 + Signal, as container runtimes report it.
 	Code int
-	// Signal ended the process; 0 if it exited.
+	// Signal ended the process; it is 0 if it exited.
 	Signal syscall.Signal
 }
 

@@ -178,7 +178,7 @@ func (p *Player) completeOperation(ctx context.Context, resource schema.GroupVer
 	return 0, p.patchStatus(ctx, resource, live, status)
 }
 
-// missingSecret names the missing Secret that an object refers to; empty if there is none.
+// missingSecret names the missing Secret that an object refers to; it is empty if there is none.
 func (p *Player) missingSecret(ctx context.Context, live *unstructured.Unstructured) (string, error) {
 	name := nestedString(live, "spec", "secretRef", "name")
 	if name == "" {

@@ -24,7 +24,7 @@ type Command struct {
 // Forwarding is a loopback port of the machine that leads inside.
 type Forwarding struct {
 	Port int `json:"port"`
-	// To is the address inside; empty for a proxy, whose clients choose it.
+	// To is the address inside; it is empty for a proxy, whose clients choose it.
 	To string `json:"to,omitempty"`
 }
 

@@ -15,7 +15,8 @@ type Entry struct {
 	Server string
 	// CA, Cert and Key are the PEM files whose content goes into the kubeconfig.
 	CA, Cert, Key string
-	// Proxy is the URL of the proxy to the server and to other addresses behind it; empty for none.
+	// Proxy is the URL of the proxy to the server and to other addresses behind it; it is empty for
+	// none.
 	Proxy string
 }
 

@@ -19,7 +19,7 @@ type State struct {
 	// EtcdPort and EtcdPeerPort belong to the one etcd that serves all clusters of the folder.
 	EtcdPort     int `json:"etcdPort"`
 	EtcdPeerPort int `json:"etcdPeerPort"`
-	// ProxyPort is the port of the proxy to everything inside; 0 if there is none.
+	// ProxyPort is the port of the proxy to everything inside; it is 0 if there is none.
 	ProxyPort int `json:"proxyPort,omitempty"`
 	// Living reports whether pods run for real, in namespaces of the folder (package hold).
 	Living bool `json:"living,omitempty"`

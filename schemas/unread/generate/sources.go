@@ -141,8 +141,8 @@ func (s sourceReads) addCUEFile(file string, data []byte) error {
 	return nil
 }
 
-// parentName returns the last name of a chain; "" if it has none, such as a list item or a renamed
-// value.
+// parentName returns the last name of a chain, or "" if it has none, such as a list item or a
+// renamed value.
 func parentName(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.SelectorExpr:

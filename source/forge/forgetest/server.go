@@ -29,7 +29,7 @@ type Status struct {
 
 // Failure replaces an answer.
 type Failure struct {
-	// Method and path suffix of the requests that fail; "" for all.
+	// Method and path suffix of the requests that fail; it is "" for all.
 	Method, Path string
 	Status       int
 	Header       map[string]string

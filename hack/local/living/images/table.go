@@ -25,7 +25,7 @@ type Native struct {
 	// first: its own, and older versions with --emulated-version. Empty if the version does not
 	// matter.
 	Minors []int
-	// Version is the executable's version; empty if it does not matter.
+	// Version is the executable's version; it is empty if it does not matter.
 	Version string
 }
 
