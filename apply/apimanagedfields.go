@@ -6,7 +6,7 @@ import (
 )
 
 // The API fills in some fields of a manifest. The API server overwrites the declared value, or the
-// documentation of the field reserves it for a controller. Manifests contain them because somebody
+// documentation of the field reserves it for a controller. Manifests contain them because someone
 // copied them from a cluster, or because a chart writes an empty value. Pergola never sends them:
 // it would conflict with that controller forever, or claim a field that it does not get.
 

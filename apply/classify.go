@@ -237,7 +237,7 @@ func immutableHint(how string) string {
 }
 
 // dumpLength is the length, in bytes, from which a value in a message counts as the dump of a whole
-// structure, which nobody reads.
+// structure, which no one reads.
 const dumpLength = 200
 
 // withoutDump returns a validation message without its value if that is long: "Invalid value: {…}:

@@ -190,7 +190,7 @@ spec:
 	})
 }
 
-// createOrUpdateAsOther writes the live object in the name of somebody else.
+// createOrUpdateAsOther writes the live object in the name of someone else.
 func (f *fixture) createOrUpdateAsOther(o *unstructured.Unstructured) error {
 	f.Helper()
 	existing, err := f.resource(o).Get(f.ctx, o.GetName(), metav1.GetOptions{})
@@ -443,7 +443,8 @@ func (f *fixture) mergeLosses(t *testing.T, c corpusCase) ([]string, error) {
 	return lost, nil
 }
 
-// takeoverManagerName is a manager that wrote objects before us; somebody is unrelated to us.
+// takeoverManagerName is a manager that wrote objects before us; the manager "somebody" is
+// unrelated to us.
 const takeoverManagerName = "gardener-resource-manager"
 
 // withTakeoverFields returns a live object with only the fields that the former manager writes.
@@ -461,7 +462,7 @@ func subset(part, all []string) bool {
 	return !slices.ContainsFunc(part, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// unchangedEntries returns the keys of the last apply that still have its value: nobody else owns
+// unchangedEntries returns the keys of the last apply that still have its value: no one else owns
 // them.
 func unchangedEntries(applied, live map[string]string) map[string]string {
 	out := map[string]string{}

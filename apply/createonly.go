@@ -34,7 +34,7 @@ var createOnlyFields = map[string]createOnlyField{
 var replicasPath = fieldpath.MakePathOrDie("spec", "replicas")
 
 // createOnly lists the field groups that are create-only for a declared object. Only its declared
-// annotations count (as upstream). scaled says whether an autoscaler targets it.
+// annotations count (as in upstream). scaled says whether an autoscaler targets it.
 func (k Keys) createOnly(o *unstructured.Unstructured, scaled bool) []string {
 	var out []string
 	gk := groupKindOf(o)
@@ -102,7 +102,7 @@ func podSpecs(o *unstructured.Unstructured) []map[string]any {
 }
 
 // eachContainer visits the containers of all pod specs, but not init containers: no autoscaler
-// changes them (as upstream).
+// changes them (as in upstream).
 func eachContainer(o *unstructured.Unstructured, visit func(name string, container map[string]any)) {
 	for _, spec := range podSpecs(o) {
 		items, _ := spec["containers"].([]any)

@@ -210,7 +210,7 @@ func (t *driftTracker) detectDrift(c *Cluster, e ChangeEvent) *DriftEvent {
 	o.reportedDigest = sum
 	if e.Old != nil {
 		out.Fields = driftedFields(e.Old, now, o.manager, o.entry.CreateOnly)
-		// the event may be our own write, judged only after somebody else's next write
+		// the event may be our own write, judged only after someone else's next write
 		if len(out.Fields) == 0 && e.New != nil {
 			out.Fields = driftedFields(e.New, now, o.manager, o.entry.CreateOnly)
 		}
@@ -279,7 +279,7 @@ func latestManager(o *unstructured.Unstructured, path fieldpath.Path, except str
 
 // WatchDrift reports drift of every object that this engine applied to the cluster or tracks (see
 // Track), including existing drift, until ctx ends. It calls onDrift for one event at a time. If
-// somebody removed a field, the field has no owner, and its event names no manager.
+// someone removed a field, the field has no owner, and its event names no manager.
 func (e *Engine) WatchDrift(ctx context.Context, c *Cluster, onDrift func(DriftEvent)) {
 	var mu sync.Mutex
 	var queue []ChangeEvent
@@ -321,7 +321,7 @@ func (e *Engine) WatchDrift(ctx context.Context, c *Cluster, onDrift func(DriftE
 	}
 }
 
-// enqueueTracked judges every object once: changes since its apply, while nobody watched, are
+// enqueueTracked judges every object once: changes since its apply, while no one watched, are
 // drift, too.
 func (e *Engine) enqueueTracked(ctx context.Context, c *Cluster, push func(ChangeEvent)) {
 	for _, ref := range e.tracker.resetReports(c) {

@@ -34,7 +34,7 @@ type Options struct {
 	// ExplainItem adds to a plan item the effects of its action beyond the object. old and new are
 	// the object before and after; it is nil if it does not exist or is unknown.
 	ExplainItem func(item *change.Item, old, new *unstructured.Unstructured)
-	// Parallel is the number of objects processed concurrently in one run; default 16.
+	// Parallel is the number of objects processed concurrently in one run; the default is 16.
 	Parallel int
 }
 
@@ -130,9 +130,10 @@ type ApplyOptions struct {
 	// It may be called concurrently and must not modify the object.
 	OnDryRun func(ref Ref, next *unstructured.Unstructured)
 	// limit of the wait for an established CustomResourceDefinition, an available APIService, or
-	// the first answer of a new webhook; default 60 s
+	// the first answer of a new webhook; the default is 60 s
 	ReadyTimeout time.Duration
-	// limit of the wait for deleted objects, in all of prune or in one recreation; default 10 s
+	// limit of the wait for deleted objects, in all of prune or in one recreation; the default is
+	// 10 s
 	DeleteTimeout time.Duration
 	// NoWait ends the run without waiting for deletions, which are reported as Deleting; the caller
 	// runs again later. For DeleteTimeout after its own deletion, an object then blocks the
@@ -147,7 +148,7 @@ type DeleteOptions struct {
 	// now.
 	Approve  func([]Entry) []HeldObject
 	KeepCRDs bool
-	// limit for the objects of one phase before the next phase begins; default 30 s
+	// limit for the objects of one phase before the next phase begins; the default is 30 s
 	Timeout             time.Duration
 	NoWait              bool // as in ApplyOptions
 	IsDeclaredElsewhere func(Ref) bool

@@ -17,7 +17,7 @@ import (
 )
 
 // Some fields exclude each other, and the API server defaults one of them, such as the strategy of
-// a Deployment or a volume's emptyDir. Nobody owns the default, so an apply leaves it, even if the
+// a Deployment or a volume's emptyDir. No one owns the default, so an apply leaves it, even if the
 // declaration now has a field that excludes it. The server then rejects the combination. Clients
 // that send whole objects, such as kubectl and upstream's resource-manager, do not have this
 // problem. So we first become the owner of the leftover in managedFields, and the same apply

@@ -44,7 +44,7 @@ func TestExcludedDefaultsAreRemoved(t *testing.T) {
 	})
 }
 
-// TestExcludedFieldsOfOthersStay: a value that somebody set stays, and the server's refusal is
+// TestExcludedFieldsOfOthersStay: a value that someone set stays, and the server's refusal is
 // reported.
 func TestExcludedFieldsOfOthersStay(t *testing.T) {
 	f := newFixture(t)

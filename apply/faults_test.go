@@ -137,7 +137,7 @@ func TestSecretValuesAreInNoErrorAndNoInventory(t *testing.T) {
 	f.mustApply(f.set(good))
 	entries, err := f.inv.Load(f.ctx)
 	require.NoError(t, err)
-	// No part of the inventory depends on the value, so nobody can guess it from there.
+	// No part of the inventory depends on the value, so no one can guess it from there.
 	other := f.object(replaceText(`{apiVersion: v1, kind: Secret, metadata: {name: good, namespace: NS, annotations: {a: VALUE}}, stringData: {a: other}}`, "VALUE", value))
 	assert.Equal(t, Configured, f.mustApply(f.set(other)).Objects[0].Action)
 	after, err := f.inv.Load(f.ctx)

@@ -13,7 +13,7 @@ import (
 )
 
 // FollowedList selects objects that the live cache does not hold. They are listed once and watched
-// while somebody reads them.
+// while someone reads them.
 type FollowedList struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
@@ -71,7 +71,7 @@ func (c *Cluster) followedResource(f FollowedList) (*watchedResource, error) {
 	return w, nil
 }
 
-// endWhenUnread ends a list that nobody read for a while.
+// endWhenUnread ends a list that no one read for a while.
 func (c *Cluster) endWhenUnread(ctx context.Context, f FollowedList, w *watchedResource) {
 	rest := unreadTimeout
 	for {

@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// An object may lose the record of our fields: somebody restores it from a backup, or wipes its
+// An object may lose the record of our fields: someone restores it from a backup, or wipes its
 // managedFields. Its content is then a copy of our fields under another manager, and every later
-// change would be a conflict with that manager. Our origin annotation identifies such a copy:
-// nobody else writes it. We take back the fields that we apply, and leave the rest to that manager.
+// change would be a conflict with that manager. Our origin annotation identifies such a copy: no
+// one else writes it. We take back the fields that we apply, and leave the rest to that manager.
 
 // copyManagers returns the managers that hold a copy of the fields that we applied to an object.
 func (r *setRun) copyManagers(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {

@@ -28,8 +28,8 @@ func (l *inFlightCreates) begin(c clock.PassiveClock, d time.Duration) {
 	l.sets, l.objects = map[*Cluster]map[string]bool{}, map[*Cluster]map[objectKey]bool{}
 }
 
-// expire reports whether no request can arrive any more, and then clears the limbo. The caller
-// holds the lock.
+// expire reports whether requests can no longer arrive, and then clears the limbo. The caller holds
+// the lock.
 func (l *inFlightCreates) expire() bool {
 	if l.clock == nil || l.clock.Now().Before(l.until) {
 		return l.clock == nil

@@ -19,7 +19,7 @@ type fieldSetTexts struct {
 	known map[string]string
 }
 
-// maxTexts bounds the memory of field sets that no object has any more.
+// maxTexts bounds the memory of field sets that no object has now.
 const maxTexts = 4096
 
 func (t *fieldSetTexts) intern(text string) string {

@@ -11,7 +11,7 @@ import (
 var networkPolicyKind = schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}
 
 // writePolicyTypes declares the policyTypes of a NetworkPolicy. The server derives them from the
-// rules at creation only, and nobody owns them, so an apply leaves them. Egress rules that are
+// rules only at creation, and no one owns them, so an apply leaves them. Egress rules that are
 // added later would have no effect.
 func writePolicyTypes(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
 	if _, declared, _ := unstructured.NestedFieldNoCopy(send.Object, "spec", "policyTypes"); declared || send.Object["spec"] == nil {

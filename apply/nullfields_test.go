@@ -73,7 +73,7 @@ spec:
 		assert.Equal(t, len(objects), f.mustApply(set).Count(Unchanged))
 	}), "the definition of the set says what its nulls mean")
 
-	// Somebody else applies the definition now.
+	// Someone else applies the definition now.
 	f.inv = NewConfigMapInventory(f.c, f.ns, "without", nil)
 	objects = nil
 	for name, c := range cases {

@@ -260,8 +260,8 @@ func (r *setRun) isPrunedNow(ref Ref) bool {
 // sendApply applies an object and handles answers that need more than one request.
 func (r *setRun) sendApply(ctx context.Context, w applyRequest, live *unstructured.Unstructured) outcome {
 	old := r.oldEntries[objectKeyOf(w.ref)]
-	// Somebody changed our fields: we wanted the same before, or our fields are not as we left
-	// them. Fields that were create-only and no longer are also come back to us.
+	// Someone changed our fields: we wanted the same before, or our fields are not as we left them.
+	// Fields that were create-only and no longer are also come back to us.
 	drifted := live != nil && old.AppliedDigest != "" && (old.AppliedDigest == w.appliedDigest || old.LiveDigest != "" && old.LiveDigest != r.liveDigest(live, old.CreateOnly) ||
 		slices.ContainsFunc(old.CreateOnly, func(f string) bool { return !slices.Contains(w.createOnly, f) }))
 	drifted = drifted || r.isUnrecorded(w.ref, live)

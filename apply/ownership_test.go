@@ -162,7 +162,7 @@ func TestDeleteLeavesForeignObjects(t *testing.T) {
 	assert.Empty(t, f.inventory())
 }
 
-// appendToInventory appends an object to the inventory by hand.
+// appendToInventory appends an object to the inventory manually.
 func (f *fixture) appendToInventory(r Ref) {
 	f.Helper()
 	line, err := json.Marshal(Entry{Ref: r})
@@ -217,8 +217,8 @@ func TestADamagedInventoryNamesTheRemedy(t *testing.T) {
 	}
 }
 
-// TestInventoryDeletedBetweenReadAndWrite: an inventory that somebody deletes between read and
-// write is not created again from the old content.
+// TestInventoryDeletedBetweenReadAndWrite: an inventory that someone deletes between read and write
+// is not created again from the old content.
 func TestInventoryDeletedBetweenReadAndWrite(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("c", "x")))

@@ -195,7 +195,7 @@ func TestKeepObjects(t *testing.T) {
 	assert.Empty(t, f.inventory())
 }
 
-// TestDeletedObjectInUseIsStuck: somebody has deleted an object in use. It can neither be removed
+// TestDeletedObjectInUseIsStuck: someone has deleted an object in use. It can neither be removed
 // nor created again, and the error names the remedy.
 func TestDeletedObjectInUseIsStuck(t *testing.T) {
 	f := newFixture(t)

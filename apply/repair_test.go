@@ -151,7 +151,7 @@ func TestInventoryRecordsHeldReasons(t *testing.T) {
 	assert.Empty(t, held())
 }
 
-// TestObjectRecreatedByHand: if somebody recreated an object with another value in an immutable
+// TestObjectRecreatedByHand: if someone recreated an object with another value in an immutable
 // field, every run reports that. The object is not cached, as it lacks the label.
 func TestObjectRecreatedByHand(t *testing.T) {
 	f := newFixture(t)

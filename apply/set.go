@@ -18,7 +18,7 @@ type Set struct {
 	// Name is unique in the cluster: "[<clusterID>:]<namespace>/<name>". It becomes the origin
 	// annotation, by which sets hand objects over to each other.
 	Name string
-	// DisplayKind is the word for a set in messages, such as ManagedResource; default: set.
+	// DisplayKind is the word for a set in messages, such as ManagedResource; the default is set.
 	DisplayKind string
 	// PreviousNames are names under which the same set was applied before.
 	PreviousNames []string
@@ -58,7 +58,7 @@ type Set struct {
 	RebuildFrom []schema.GroupVersionKind
 	// Sources maps objects to file and line, for error messages.
 	Sources map[Ref]string
-	// ModifyObjects means that nobody else uses the objects: they are modified and not copied.
+	// ModifyObjects means that no one else uses the objects: they are modified and not copied.
 	ModifyObjects bool
 	// RecordSources stores the file of each object in the inventory, so that others can report it.
 	RecordSources bool

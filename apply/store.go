@@ -36,7 +36,7 @@ type store struct {
 	deletedVersions map[nsName]string
 }
 
-// maxRemoved bounds the memory of deletions, which matter for moments only.
+// maxRemoved bounds the memory of deletions, which matter only for moments.
 const maxRemoved = 10000
 
 func (s *store) shrinkObject(o *unstructured.Unstructured) *unstructured.Unstructured {

@@ -16,7 +16,7 @@ import (
 )
 
 // Some managers write a whole object as a desired state and then hand it over to us. Our first
-// apply takes over their fields and removes those that are not desired: nobody else ever would. All
+// apply takes over their fields and removes those that are not desired: no one else ever would. All
 // other managers (kubectl create, edit, patch, label, and unknown ones) keep their fields. We own
 // equal values together; a different value is a Conflict. Edits after our first apply are drift or
 // a conflict, from every manager.
@@ -296,7 +296,7 @@ func withManagedFields(live *unstructured.Unstructured, patch []ssa.JSONPatch) *
 }
 
 // removedFields returns the fields that a takeover removes. Former managers (or we) own them in the
-// live object, and nobody else owns them in answer, the result of the dry run. This is the server's
+// live object, and no one else owns them in answer, the result of the dry run. This is the server's
 // rule for fields that left an apply.
 func (r *setRun) removedFields(live, answer *unstructured.Unstructured) *fieldpath.Set {
 	before, after := fieldpath.NewSet(), fieldpath.NewSet()

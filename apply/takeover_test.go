@@ -63,8 +63,8 @@ func TestFieldsOfFormerManagersAreTakenOver(t *testing.T) {
 	}
 }
 
-// TestTakeoverRetriesConcurrentWrites: somebody writes a status or an annotation between the
-// read of an object and the patch of its managers. The takeover is then retried, but not forever.
+// TestTakeoverRetriesConcurrentWrites: someone writes a status or an annotation between the read of
+// an object and the patch of its managers. The takeover is then retried, but not forever.
 func TestTakeoverRetriesConcurrentWrites(t *testing.T) {
 	for name, test := range map[string]struct {
 		writes int64

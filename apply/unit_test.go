@@ -246,7 +246,7 @@ func TestTakeoverKeepsFinalizers(t *testing.T) {
 	}
 }
 
-// TestDriftDuringTheFirstApply: the watch may report an object that somebody deletes at once before
+// TestDriftDuringTheFirstApply: the watch may report an object that someone deletes at once before
 // the answer to its first apply arrives.
 func TestDriftDuringTheFirstApply(t *testing.T) {
 	c, err := newCluster("x", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{})

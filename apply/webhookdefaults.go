@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// A takeover removes fields that nobody owns any more. A dry run passes the admission webhooks of
-// the cluster, and a webhook that set such a field sets it again, which hides the removal. But a
+// A takeover removes fields that have no owner left. A dry run passes the admission webhooks of the
+// cluster, and a webhook that set such a field sets it again, which hides the removal. But a
 // webhook of a former manager may no longer exist at the next write. A PodTemplate, which such
 // webhooks ignore, distinguishes these fields from defaults of the API server.
 

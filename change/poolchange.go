@@ -10,7 +10,7 @@ const (
 	// NodesUpdatedInPlace means nodes keep their machine and are drained and updated one after
 	// another.
 	NodesUpdatedInPlace = "updated in place"
-	// NodesUpdatedOnSelection means nodes are updated in place when somebody selects them.
+	// NodesUpdatedOnSelection means nodes are updated in place when someone selects them.
 	NodesUpdatedOnSelection = "updated in place when selected"
 	// NodesDeleted means nodes are deleted with their pool.
 	NodesDeleted = "deleted"

@@ -116,7 +116,7 @@ func TestBuildContext(t *testing.T) {
 	}
 }
 
-// copyBuildContext copies the build context into a folder. With anew, Go files get an extra line
+// copyBuildContext copies the build context into a folder. With again, Go files get an extra line
 // that changes nothing but forces a recompilation.
 func copyBuildContext(t *testing.T, dir string, anew bool) {
 	t.Helper()

@@ -139,7 +139,7 @@ func argoWorkflow(obj *unstructured.Unstructured) string {
 	return argoUnknown
 }
 
-// argoJob checks which conditions exist; it reads the status of Suspended only.
+// argoJob checks which conditions exist; it reads only the status of Suspended.
 func argoJob(obj *unstructured.Unstructured) string {
 	verdict := argoProgressing
 	for _, c := range conditionsOf(obj) {

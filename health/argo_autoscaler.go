@@ -47,7 +47,7 @@ func autoscalerConditions(obj *unstructured.Unstructured) ([]statusCondition, er
 	return out, nil
 }
 
-// autoscalerFailed reports whether a condition is a failure that will not end by itself.
+// autoscalerFailed reports whether a condition is a failure that does not end without a change.
 func autoscalerFailed(c statusCondition) bool {
 	switch c.kind {
 	case "AbleToScale":

@@ -71,7 +71,7 @@ func etcdNotReady(obj *unstructured.Unstructured) *Failure {
 	return waitf("etcd %q is not ready yet: %s", obj.GetName(), strings.Join(why, "; "))
 }
 
-// IsSevere reports whether the failure will not end by itself.
+// IsSevere reports whether the failure does not end without a change.
 func IsSevere(err error) bool {
 	var f *Failure
 	return errors.As(err, &f) && f.Severe

@@ -12,7 +12,7 @@ type Failure struct {
 	Codes []string
 	// Waiting means that nothing has failed yet: a controller still has to act or report.
 	Waiting bool
-	// Severe means that the failure will not end by itself, so that a wait can end early.
+	// Severe means that the failure does not end without a change, so that a wait can end early.
 	Severe bool
 }
 

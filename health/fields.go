@@ -183,7 +183,7 @@ func firstFailure(checks ...*Failure) *Failure {
 	return nil
 }
 
-// generation returns metadata.generation; the accessor of the object reads int64 only.
+// generation returns metadata.generation; the accessor of the object reads only int64.
 func generation(obj *unstructured.Unstructured) int64 {
 	return intOrZero(obj, "metadata", "generation")
 }

@@ -56,7 +56,7 @@ func waitsForConsumer(annotations map[string]string, class, volume string) bool 
 }
 
 // judgeAutoscaler reports why an autoscaler cannot scale, but as healthy. Metrics may be missing,
-// and the scaled object is judged by itself. Nothing should wait for it.
+// and the scaled object has its own verdict. Nothing should wait for it.
 func judgeAutoscaler(obj *unstructured.Unstructured) (failure *Failure, progressing bool, message string) {
 	conditions, err := autoscalerConditions(obj)
 	if err != nil {

@@ -15,7 +15,7 @@ type rule struct {
 	derivesStatus bool
 }
 
-// objectCheck adapts a check that needs the object only.
+// objectCheck adapts a check that needs only the object.
 func objectCheck(check func(*unstructured.Unstructured) *Failure) func(*unstructured.Unstructured, inputs) *Failure {
 	return func(obj *unstructured.Unstructured, _ inputs) *Failure { return check(obj) }
 }

@@ -113,8 +113,8 @@ func OnlyManagedResourceKinds() Option {
 // JudgeAllKinds also judges kinds without a rule of Gardener, by kstatus. They are unhealthy if
 // they cannot recover without a change (Stalled is True, a claim has lost its volume). They are
 // progressing while not ready (generation not observed, Ready not True, claim not bound) or being
-// deleted. Without the option they are healthy if they exist, as upstream; only status and message
-// say more.
+// deleted. Without the option they are healthy if they exist, as in upstream; only status and
+// message say more.
 func JudgeAllKinds() Option { return func(in *inputs) { in.judgesAllKinds = true } }
 
 // NotFound is the verdict on a required object that does not exist.

@@ -19,8 +19,8 @@ type Options struct {
 	// AgeIdentities are the private keys for SOPS-encrypted Secrets. Without a matching key a
 	// Secret is loaded with its keys but without values.
 	AgeIdentities []age.Identity
-	// Evaluator evaluates CUE files; default evaluation.InProcess, which has no time or memory
-	// limit. It is used only for landscapes with CUE files.
+	// Evaluator evaluates CUE files; the default is evaluation.InProcess, which has no time or
+	// memory limit. It is used only for landscapes with CUE files.
 	Evaluator evaluation.Evaluator
 	// Limits bound the input; zero values mean the defaults.
 	Limits Limits
@@ -37,14 +37,15 @@ const MaxFileSize = 1 << 20
 type Limits struct {
 	// FileSize is the largest file in bytes; default MaxFileSize.
 	FileSize int64
-	// Files is the largest number of files in a landscape with all its layers; default 50,000.
+	// Files is the largest number of files in a landscape with all its layers; the default is
+	// 50,000.
 	Files int
-	// Depth is the deepest nesting of folders, and of values in a document; default 64.
+	// Depth is the deepest nesting of folders, and of values in a document; the default is 64.
 	Depth int
-	// Values is the largest number of values in one document after anchors are expanded; default
-	// 200,000.
+	// Values is the largest number of values in one document after anchors are expanded; the
+	// default is 200,000.
 	Values int
-	// Evaluation is the longest time to evaluate all CUE files; default 2 minutes.
+	// Evaluation is the longest time to evaluate all CUE files; the default is 2 minutes.
 	Evaluation time.Duration
 }
 

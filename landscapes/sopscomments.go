@@ -10,7 +10,7 @@ import (
 )
 
 // reportPlainComments reports plain comments in the encrypted part of a file. SOPS would have
-// encrypted them; they are most likely values that somebody commented out. It needs no key.
+// encrypted them; they are most likely values that someone commented out. It needs no key.
 func (l *loader) reportPlainComments(name string, c parsedObject) bool {
 	metadata, _ := c.object[sopsField].(map[string]any)
 	wanted, err := encryptionSelector(metadata)

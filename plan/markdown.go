@@ -270,7 +270,7 @@ var (
 // escape prevents text from being read as markup.
 func escape(s string) string { return escaper.Replace(escapeControls(s)) }
 
-// escapeCell escapes text for a table, so that mentions notify nobody.
+// escapeCell escapes text for a table, so that mentions notify no one.
 func escapeCell(s string) string { return cellEscaper.Replace(escape(s)) }
 
 var diffSigns = map[change.Action]string{change.Create: "+ ", change.Delete: "- ", change.Change: "! ", change.Recreate: "! ", change.Adopt: "! ", change.Keep: "! ", change.Hold: "! ", change.Fail: "! "}

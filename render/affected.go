@@ -18,7 +18,7 @@ import (
 )
 
 // Affected is the effect of a change to a landscape: the owners whose inputs differ, or that exist
-// on one side only.
+// on only one side.
 type Affected struct {
 	Old, New StateInputs
 	// Same are the owners with equal inputs on both sides, including Shoots that wait for their

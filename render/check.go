@@ -82,7 +82,7 @@ func (c *landscapeCheck) configFinding(field, rule string, kind schemas.Violatio
 	}
 }
 
-// checkCatalogueVersion rejects a landscape for another catalogue than the built-in one: nobody has
+// checkCatalogueVersion rejects a landscape for another catalogue than the built-in one: no one has
 // reviewed its render. A landscape without a version uses the built-in catalogue.
 func (c *landscapeCheck) checkCatalogueVersion() bool {
 	pinned := c.landscape.Config.Spec.Catalogue
@@ -181,7 +181,7 @@ func declaredFinding(d *landscapes.Declaration, field, rule, message string) fin
 	}
 }
 
-// checkOverlays checks every overlay by itself.
+// checkOverlays checks every overlay separately.
 func (c *landscapeCheck) checkOverlays() {
 	opts := landscapeOptions(c.catalogue, c.landscape)
 	opts.probes = map[string]*overlayProbe{}

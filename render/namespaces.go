@@ -112,7 +112,7 @@ func definedScopes(objects []Object) map[schema.GroupKind]bool {
 }
 
 // shootCollision describes the fault of an object that an overlay adds for every Shoot under one
-// name in the Seed's cluster. Such Shoots would share it. Empty if there is none.
+// name in the Seed's cluster. Such Shoots would share it. It is empty if there is none.
 func (b *Bundle) shootCollision(o Object, defined map[schema.GroupKind]bool) string {
 	if b.Owner.Kind != "shoot" || !b.isShared() || o.GetKind() == "CustomResourceDefinition" {
 		return ""

@@ -200,8 +200,8 @@ func (b *ownerBuilder) withGarden(kind string, object map[string]any) map[string
 }
 
 // shoot builds the input of a Shoot; the result is false if it is not bound to a Seed and waits for
-// the scheduler. It fills in the object. Open fields keep their values of before, the Shoot at an
-// earlier time, or nil for a new one.
+// the scheduler. It fills in the object. Open fields keep the values of before, which is the Shoot
+// at an earlier time, or nil for a new one.
 func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot], before *gardencorev1beta1.Shoot) (Input, bool, error) {
 	s := declared.Object
 	profile, profileErr := b.cloudProfile(declared)
@@ -292,8 +292,8 @@ func toMap(object any) (map[string]any, error) {
 }
 
 // annotationDeletionConfirmation confirms to an API server that an object may be deleted. It is set
-// and removed by hand, in Git or in the cluster. Renders do not depend on it, such as the copy of a
-// Shoot for extensions.
+// and removed manually, in Git or in the cluster. Renders do not depend on it, such as the copy of
+// a Shoot for extensions.
 const annotationDeletionConfirmation = "confirmation.gardener.cloud/deletion"
 
 // All renders every owner of a landscape; errors of one owner do not hide those of another.

@@ -33,8 +33,8 @@ func relatedObjectsOfOwners(l *landscapes.Landscape) relatedObjects {
 	return newRelatedObjects(l, mutation.ReadKinds())
 }
 
-// relatedObjectsOfShoots serves Shoots: it has no other Shoot, and no object that exists for one
-// Shoot only.
+// relatedObjectsOfShoots serves Shoots: it has no other Shoot, and no object that exists for only
+// one Shoot.
 func relatedObjectsOfShoots(l *landscapes.Landscape) relatedObjects {
 	core := func(kind string) schema.GroupKind {
 		return schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: kind}

@@ -5,7 +5,7 @@
 //
 //   - base/*.cue, generated from the definitions in api/crds: closed structure. CUE decides,
 //     package structure makes the messages.
-//   - rules/KIND/*.cue, written by hand: rules over several fields, each a named value that yields
+//   - rules/KIND/*.cue, written manually: rules over several fields, each a named value that yields
 //     violations.
 //   - gorules.go: the listed exceptions that CUE cannot express, such as overlapping networks.
 //

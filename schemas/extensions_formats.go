@@ -92,8 +92,8 @@ func checkContainerdRegistries(in ruleInput) []finding {
 	return r.findings
 }
 
-// checkRegistryURL checks the URL of a registry. Like upstream, it requires a scheme for servers
-// only.
+// checkRegistryURL checks the URL of a registry. Like upstream, it requires a scheme only for
+// servers.
 func (r *findingCollector) checkRegistryURL(field fieldValue, scheme bool) {
 	parsed, err := url.Parse(field.text())
 	if err != nil {

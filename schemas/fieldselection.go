@@ -81,7 +81,7 @@ func (p *fieldSelection) isExistenceOnly() bool {
 	return !p.isWhole && !p.shape && len(p.fields) == 0 && p.items == nil
 }
 
-// String returns the same text for the same parts only.
+// String returns the same text only for the same parts.
 func (p *fieldSelection) String() string {
 	var b strings.Builder
 	p.write(&b)

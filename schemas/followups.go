@@ -9,7 +9,7 @@ import (
 
 // dropFollowUps drops rule findings that only follow from a schema finding:
 //
-//   - fields inside a value of a wrong type: a missing field of `spec: 5` helps nobody;
+//   - fields inside a value of a wrong type: a missing field of `spec: 5` helps no one;
 //   - parents, at any height, of an unknown, missing or wrongly typed field. Rules check a list of
 //     pools once a misspelt number in it is correct. Fields elsewhere and duplicates are still
 //     reported.

@@ -20,7 +20,7 @@ func checkGardenVPAFeatureGates(in ruleInput) []finding {
 	return r.findings
 }
 
-// gardenerGate is a feature gate of Gardener. A locked gate cannot be changed any more.
+// gardenerGate is a feature gate of Gardener. A locked gate can no longer be changed.
 type gardenerGate struct {
 	name            string
 	enabled, locked bool

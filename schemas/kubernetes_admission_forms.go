@@ -42,7 +42,7 @@ func isList(field fieldValue) bool {
 	return ok
 }
 
-// formObject checks that a value is an object with fields of the form only.
+// formObject checks that a value is an object that has only fields of the form.
 func formObject(f objectForm) func(*pluginReport, fieldValue) {
 	return func(r *pluginReport, field fieldValue) {
 		if _, ok := field.value.(map[string]any); !ok {

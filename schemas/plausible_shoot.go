@@ -122,7 +122,7 @@ func checkRenamedPools(in ruleInput) []finding {
 	return r.findings
 }
 
-// lostIssuersCheck reports a replaced token issuer that is not accepted any more.
+// lostIssuersCheck reports a replaced token issuer that is no longer accepted.
 func lostIssuersCheck(at string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
 		r := &findingCollector{}

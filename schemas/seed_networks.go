@@ -34,7 +34,7 @@ func ReservedNetworks() []netip.Prefix {
 const minServicePrefixBits = 8
 
 // checkSeedNetworkRanges checks the ranges of a seed and its defaults for Shoots. Like upstream, it
-// compares them only if each is valid by itself.
+// compares them only if each one is valid.
 func checkSeedNetworkRanges(in ruleInput) []finding {
 	r, networks := &findingCollector{}, fieldValue{value: in.object}.lookup("spec", "networks")
 	families := networks.lookup("ipFamilies").texts()
@@ -66,7 +66,7 @@ func checkSeedNetworkRanges(in ruleInput) []finding {
 	return r.findings
 }
 
-// checkSingleSeedNetworks checks each range by itself, and reports whether all are valid.
+// checkSingleSeedNetworks checks each range separately, and reports whether all are valid.
 func (r *findingCollector) checkSingleSeedNetworks(networks []seedNetwork, families []string) bool {
 	primary := "IPv4"
 	if len(families) > 0 {

@@ -17,8 +17,8 @@ type Options struct {
 	// Workers is the number of objects validated concurrently; default GOMAXPROCS.
 	Workers int
 	// RecycleAfter is the number of evaluations after which a worker drops its CUE context, which
-	// never shrinks; default 5000. An object takes one evaluation for each unit that reads new
-	// content.
+	// never shrinks; the default is 5000. An object takes one evaluation for each unit that reads
+	// new content.
 	RecycleAfter int
 	// Landscape is the landscape of the objects; nil validates every object on its own.
 	Landscape *LandscapeObjects

@@ -87,10 +87,11 @@ type Config struct {
 	// IncludeCACertificateInServerChain appends the CA to tls.crt of a server.
 	IncludeCACertificateInServerChain bool `json:"includeCACertificateInServerChain,omitempty"`
 	// RenewAfterValidityPercentage is the share of its validity after which a secret is renewed;
-	// default 80.
+	// the default is 80.
 	RenewAfterValidityPercentage int `json:"renewAfterValidityPercentage,omitempty"`
 
-	// Bits of an RSA key of kind rsaPrivateKey or sshKeypair, default 4096. Certificates use 3072.
+	// Bits of an RSA key of kind rsaPrivateKey or sshKeypair; the default is 4096. Certificates use
+	// 3072.
 	Bits int `json:"bits,omitempty"`
 
 	// Provider of an encryption key: aescbc (default), aesgcm or secretbox.

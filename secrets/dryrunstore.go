@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NewDryRunStore returns a store that reads from another one and stores writes in memory only. A
+// NewDryRunStore returns a store that reads from another one and stores writes only in memory. A
 // manager on it computes the result of requests without changing the other store.
 func NewDryRunStore(of Store) Store {
 	return &dryRunStore{base: of, written: map[string]*corev1.Secret{}, created: map[string]bool{}}

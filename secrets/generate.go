@@ -285,7 +285,7 @@ func (m *Manager) oldRecord(c Config, current *secretRecord) (*secretRecord, err
 	return old, nil
 }
 
-// isExpired reports whether a secret is past its validity. Nobody accepts signatures of an expired
+// isExpired reports whether a secret is past its validity. No one accepts signatures of an expired
 // CA.
 func isExpired(r *secretRecord, now time.Time) bool {
 	until, err := parseUnixLabel(r.labels, labelValidUntil)
@@ -293,7 +293,7 @@ func isExpired(r *secretRecord, now time.Time) bool {
 }
 
 // ensureDerived creates a Secret that is named by a hash of its content. The resource manager
-// garbage-collects it when nothing refers to it any more, as in upstream.
+// garbage-collects it when nothing refers to it, as in upstream.
 func (m *Manager) ensureDerived(ctx context.Context, c Config, p *secretPlan) (Ref, error) {
 	data, err := p.generate(m.clock.Now())
 	if err != nil {

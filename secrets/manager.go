@@ -165,9 +165,9 @@ func (m *Manager) cachedRecord(name, object string) *secretRecord {
 	return nil
 }
 
-// decideRotations takes the rotation of each name from its newest secret, sets it anew for due
+// decideRotations takes the rotation of each name from its newest secret, sets it again for due
 // renewals, and overrides both with the given times. A CA that is rotated only on request is also
-// replaced after it expired. Nobody accepts its signatures then, so no client needs to learn of the
+// replaced after it expired. No one accepts its signatures then, so no client needs to learn of the
 // new CA first.
 func (m *Manager) decideRotations() error {
 	now := m.clock.Now()

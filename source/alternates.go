@@ -21,7 +21,7 @@ import (
 
 // objectStores are a repository's own object store and those it borrows from
 // (objects/info/alternates). Clones by `git clone --reference` and `--shared` and forks on forges
-// borrow. go-git reads alternates for contents only, and one store deep.
+// borrow. go-git reads alternates only for contents, and only one store deep.
 type objectStores struct {
 	// EncodedObjectStorer is the repository's own store, for operations that are not about one
 	// object.

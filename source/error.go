@@ -87,7 +87,7 @@ func IsPermanent(err error) bool {
 	return ok && e.Permanent
 }
 
-// isPermanent reports whether the error persists until somebody changes something.
+// isPermanent reports whether the error persists until someone changes something.
 func (r Reason) isPermanent() bool {
 	switch r {
 	case ReasonHostKeyMismatch, ReasonTagRewritten, ReasonVerificationFailed, ReasonTooLarge, ReasonLFSUnsupported,

@@ -93,7 +93,7 @@ func (r *gitRemote) resolve(ctx context.Context) (Head, error) {
 }
 
 // checkDeletedVersion refuses to roll back to a lower version because the tag of a higher one was
-// deleted: nobody has asked for that.
+// deleted: no one has asked for that.
 func (r *gitRemote) checkDeletedVersion(cache *gitCache, have *packp.AdvRefs, head Head) error {
 	ref := r.options.Ref
 	if ref.SemVer == "" {

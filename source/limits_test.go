@@ -58,7 +58,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLargeFiles: a large file that nobody reads is accepted. The error about one that is read has
+// TestLargeFiles: a large file that no one reads is accepted. The error about one that is read has
 // its size and a remedy. A file above the transfer limit blocks its revision; the next revision
 // without it is fetched, whatever its history.
 func TestLargeFiles(t *testing.T) {

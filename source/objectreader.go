@@ -27,7 +27,7 @@ type objectReader struct {
 	// there is no such reason.
 	missingObjectHint string
 	// knownHashes are existing objects, so that two revisions check shared objects once: go-git
-	// opens a file for each check. Nil if the store is used for long and may lose objects.
+	// opens a file for each check. It is nil if the store is used for long and may lose objects.
 	knownHashes map[plumbing.Hash]bool
 	// onError receives errors about objects that should exist and cannot be read.
 	onError func(error)

@@ -15,22 +15,22 @@ import (
 type Options struct {
 	// URL of the repository (https, http, ssh, file) or, without a tag, of the artifact (oci).
 	URL string
-	// Ref selects the revision. Default: branch main; for an artifact the tag latest.
+	// Ref selects the revision. The default is branch main, and the tag latest for an artifact.
 	Ref landscapev1alpha1.Reference
 	// Submodules includes submodules.
 	Submodules bool
 	// Insecure allows credentials, and artifacts, over plain HTTP.
 	Insecure bool
-	// Timeout of one Resolve, Fetch or At. Default: 2m.
+	// Timeout of one Resolve, Fetch or At. The default is 2m.
 	Timeout time.Duration
 	// Credentials for the server; see CredentialsOf.
 	Credentials Credentials
-	// Proxy for connections; see ProxyOf. Zero: none.
+	// Proxy for connections; see ProxyOf. Zero means none.
 	Proxy Proxy
 	// Verify requires signatures. Git only.
 	Verify *Verify
 	// Dir caches fetched objects. It belongs to this remote alone; a damaged cache, or one of
-	// another URL, is recreated. Empty: a temporary folder that Close removes.
+	// another URL, is recreated. Empty means a temporary folder that Close removes.
 	Dir string
 	// Offline makes no connection and needs no credentials: only the content of Dir is available,
 	// and is verified as usual.
@@ -40,32 +40,33 @@ type Options struct {
 	Applied string
 	// Limits of transfers and storage.
 	Limits Limits
-	// Clock for the validity of keys. Default: the real one.
+	// Clock for the validity of keys. The default is the real one.
 	Clock clock.PassiveClock
 }
 
 // Verify configures the required signatures.
 type Verify struct {
-	// Mode says which objects must be signed. Default: HEAD.
+	// Mode says which objects must be signed. The default is HEAD.
 	Mode landscapev1alpha1.VerificationMode
 	// Keys are files with trusted public keys.
 	Keys map[string][]byte
 }
 
-// Limits bound the cost of a remote. Zero: the default.
+// Limits bound the cost of a remote. Zero means the default.
 type Limits struct {
-	// Transferred bytes of one request. Default: 256 MiB.
+	// Transferred bytes of one request. The default is 256 MiB.
 	Transferred int64
-	// Unpacked bytes of one fetch. Default: 1 GiB.
+	// Unpacked bytes of one fetch. The default is 1 GiB.
 	Unpacked int64
-	// File is the maximum size of a file that is read. Larger ones may exist. Default: 32 MiB.
+	// File is the maximum size of a file that is read. Larger ones may exist. The default is 32
+	// MiB.
 	File int64
 	// Object is the maximum size of a transferred file, read or not: it is held in memory while the
-	// transfer is checked. Default: 128 MiB.
+	// transfer is checked. The default is 128 MiB.
 	Object int64
-	// Files of one revision. Default: 100,000.
+	// Files of one revision. The default is 100,000.
 	Files int
-	// Submodules of one revision, nested ones included. Default: 32.
+	// Submodules of one revision, nested ones included. The default is 32.
 	Submodules int
 }
 

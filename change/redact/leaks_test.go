@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestKnownTextLeaks uses testdata/masking, written by somebody who tried to evade the mask.
-// Each text and object has hunter2, hunter3 or its base64, and no output may show it. Nothing in
+// TestKnownTextLeaks uses testdata/masking, written by someone who tried to evade the mask. Each
+// text and object has hunter2, hunter3 or its base64, and no output may show it. Nothing in
 // shown.yaml is hidden.
 
 func TestKnownTextLeaks(t *testing.T) {

@@ -18,7 +18,7 @@ const Mask = "(hidden)"
 type Masking struct{ key []byte }
 
 // NewMasking takes a key that two runs share if their hashes have to match. Without a key it makes
-// a random one, so that hashes compare within one diff only.
+// a random one, so that hashes compare only within one diff.
 func NewMasking(key []byte) Masking {
 	if len(key) == 0 {
 		key = make([]byte, sha256.Size)

@@ -53,7 +53,7 @@ func TestActivityIndicatorTicker(t *testing.T) {
 	assert.Equal(t, "\r\x1b[Kpergola why: running for 3s", <-said)
 }
 
-// lineChannel sends each write to a channel and drops it if nobody receives.
+// lineChannel sends each write to a channel and drops it if no one receives.
 type lineChannel chan string
 
 func (l lineChannel) Write(data []byte) (int, error) {

@@ -25,7 +25,7 @@ type Adopter struct {
 	Clock     clock.WithTicker
 	// OnStep is called for each step; it may be nil.
 	OnStep func(string)
-	// Poll is the interval of polling while waiting; default 1 s.
+	// Poll is the interval of polling while waiting; the default is 1 s.
 	Poll time.Duration
 }
 

@@ -235,7 +235,7 @@ func (r *Restorer) planRuntime(ctx context.Context, p *Plan, cluster *apply.Clus
 }
 
 // unknownSecrets returns generated Secrets that the backup lacks in a cluster without a Garden.
-// Someone has started anew there, and certificates that they sign would be accepted.
+// Someone has started another one there, and certificates that they sign would be accepted.
 func (r *Restorer) unknownSecrets(ctx context.Context, l *lister) ([]Step, error) {
 	known := map[string]bool{}
 	for _, e := range r.Archive.EntriesOf(landscape.Runtime) {

@@ -34,7 +34,8 @@ type Options struct {
 	ReadObject ObjectReader
 	// Clusters are those that Live can read; answers for others say that they cannot be read.
 	Clusters []string
-	// MaxRenders limits the renders of a component to find what determines a value; default 400.
+	// MaxRenders limits the renders of a component to find what determines a value; the default is
+	// 400.
 	MaxRenders int
 }
 

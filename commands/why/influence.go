@@ -108,8 +108,8 @@ func (e *explainer) addInfluences(ctx context.Context, a *Answer, p *probe) erro
 	return nil
 }
 
-// isItemName reports whether a value only identifies the list item in question: another name would
-// be another item.
+// isItemName reports whether a value only identifies the list item: another name would be another
+// item.
 func (p *probe) isItemName(value any) bool {
 	text, ok := value.(string)
 	return ok && slices.ContainsFunc(p.list, func(s step) bool { return s.isItem() && s.name != "" && s.text == text })

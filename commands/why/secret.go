@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// In Git the values of a Secret may be plain text in stringData. The API server has them encoded in
-// data only.
+// In Git the values of a Secret may be plain text in stringData. The API server has them only
+// encoded in data.
 const (
 	fieldData       = "data"
 	fieldStringData = "stringData"

@@ -3,8 +3,8 @@
 //
 // Each API server has a Secret gardener-internal (upstream's name) with a kubeconfig in the
 // namespace of its control plane. The reconciler of the Garden or Shoot writes it (Publish), as a
-// copy under a fixed name of the Secret from the secrets manager. So clients need RBAC for that one
-// Secret only. A Secret that somebody else has written is used unchanged.
+// copy under a fixed name of the Secret from the secrets manager. So clients need RBAC only for
+// that Secret. A Secret that someone else has written is used unchanged.
 //
 // A connection of Late can exist before its Secret. It reads the Secret with the first request,
 // caches it, and reads it again when the API server rejects it. So one connection survives the
@@ -14,5 +14,5 @@
 // as a gardenlet does.
 //
 // Certificates are not part of this package (the catalogue requests them from the secrets manager),
-// nor is access that somebody declares.
+// nor is access that someone declares.
 package access

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// labelPublished marks a Secret of Publish. A Secret without it belongs to somebody else.
+// labelPublished marks a Secret of Publish. A Secret without it belongs to someone else.
 const (
 	labelPublished = "access.pergola.dev/made"
 	valuePublished = "true"
@@ -28,11 +28,11 @@ func IsPublished(name string, labels map[string]string) bool {
 
 const fieldManager = "pergola"
 
-// publishAttempts limits the attempts when somebody else writes at the same time.
+// publishAttempts limits the attempts when someone else writes at the same time.
 const publishAttempts = 3
 
 // Publish copies the kubeconfig of a generated Secret to the fixed name, and reports whether it
-// wrote. It leaves a Secret of somebody else unchanged, and one whose client certificate former
+// wrote. It leaves a Secret of someone else unchanged, and one whose client certificate former
 // (PEM) has signed. former is the previous client CA while the API server accepts only its
 // certificates, until it has restarted; else nil.
 func Publish(ctx context.Context, client kubernetes.Interface, namespace, generated string, former []byte) (written bool, err error) {

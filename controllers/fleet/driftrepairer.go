@@ -108,7 +108,7 @@ func (k DriftRepairer) handleEvents(ctx context.Context, events <-chan apply.Dri
 	}
 }
 
-// watchDeletions reports ManagedResources that somebody deletes. Our finalizer blocks the deletion,
+// watchDeletions reports ManagedResources that someone deletes. Our finalizer blocks the deletion,
 // so the engine sees no drift.
 func (k DriftRepairer) watchDeletions(ctx context.Context, c *apply.Cluster, tell func(apply.DriftEvent)) {
 	found := make(chan apply.Ref, eventBufferSize)

@@ -113,7 +113,7 @@ func (p *testSeed) isHeldAs(id string) func() bool {
 func TestApprovalUseIsRecordedBeforeDeletion(t *testing.T) {
 	for name, test := range map[string]struct {
 		kill *requestKiller
-		// again deletes the object by hand and creates it again before the next process starts.
+		// again deletes the object manually and creates it again before the next process starts.
 		again bool
 		// noted and gone are the expected state after the kill.
 		noted, gone bool

@@ -1,5 +1,5 @@
 // Package gardenlet is the role gardenlet: in a seed, it reconciles the Seed and its Shoots from
-// the virtual garden. It pulls: nobody needs access to the seed, and the seed needs no access to
+// the virtual garden. It pulls: no one needs access to the seed, and the seed needs no access to
 // Git.
 //
 // Read gardenlet.go first. There are two inputs: settings and overlays that the operator publishes

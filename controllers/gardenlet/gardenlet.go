@@ -63,14 +63,15 @@ type Options struct {
 
 // Pace configures intervals and timeouts.
 type Pace struct {
-	// SyncPeriod is how often an owner is reconciled without a known change; default 1 h.
+	// SyncPeriod is how often an owner is reconciled without a known change; the default is 1 h.
 	SyncPeriod time.Duration
-	// CareInterval is how often health is checked; default 30 s.
+	// CareInterval is how often health is checked; the default is 30 s.
 	CareInterval time.Duration
-	// HeartbeatInterval is how often the Lease in the virtual garden is renewed; default 2 s.
+	// HeartbeatInterval is how often the Lease in the virtual garden is renewed; the default is 2
+	// s.
 	HeartbeatInterval time.Duration
 	// RetryInterval is the first wait after a failed reconciliation; it doubles up to ten minutes.
-	// Default 10 s.
+	// The default is 10 s.
 	RetryInterval time.Duration
 	// StepTimeout shortens the timeouts of the flows' steps; zero keeps them.
 	StepTimeout time.Duration
@@ -115,7 +116,7 @@ type Gardenlet struct {
 	// fleet reconciles the Seed and the Shoots.
 	fleet *fleet.Fleet[*ownerWorker]
 
-	// mu guards the fields below that are not safe for concurrent use by themselves.
+	// mu guards the fields below that are not safe for concurrent use.
 	mu           sync.Mutex
 	publication  publicationState
 	eventHistory eventHistory

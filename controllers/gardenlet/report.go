@@ -40,7 +40,7 @@ func (s *ownerWorker) recordHeld(held []permit.HeldObjects, complete bool) {
 }
 
 // restoreHoldReasons restores the first reason of a held deletion if the gate now only says that no
-// review shows it any more.
+// review shows it.
 func (g *Gardenlet) restoreHoldReasons(at *ownerWorker, o *unstructured.Unstructured, held []permit.HeldObjects) []permit.HeldObjects {
 	before := map[string]change.Reason{}
 	at.mu.Lock()

@@ -61,7 +61,7 @@ func (g *Gardenlet) resetWarnings() {
 	g.eventHistory.messages, g.eventHistory.driftReports = map[string]string{}, nil
 }
 
-// ignoredOperationMessage returns why nobody handles the operation of an object, or "" if there is
+// ignoredOperationMessage returns why no one handles the operation of an object, or "" if there is
 // none or the gardenlet does. The text has no command, because its reader may use another cluster.
 func ignoredOperationMessage(o *unstructured.Unstructured, leftAlone string, done []string) string {
 	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]

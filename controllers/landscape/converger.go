@@ -48,9 +48,9 @@ type Options struct {
 	Process    ProcessIdentity
 	Timing     Timing
 	Permits    Permits
-	// FilesCurrentAt returns when the files of the landscape were known to be the newest; default:
-	// the time of New. Another landscape waits for a run with files newer than its question before
-	// it deletes objects that may have moved here.
+	// FilesCurrentAt returns when the files of the landscape were known to be the newest; the
+	// default is the time of New. Another landscape waits for a run with files newer than its
+	// question before it deletes objects that may have moved here.
 	FilesCurrentAt func() time.Time
 	Takeover       Takeover
 }
@@ -117,7 +117,7 @@ type Timing struct {
 	Thresholds condition.Thresholds
 	// StepTimeout shortens the timeouts of flow steps; zero leaves them unchanged.
 	StepTimeout time.Duration
-	// CareInterval is the interval of health checks during and between runs; default 30 s
+	// CareInterval is the interval of health checks during and between runs; the default is 30 s
 	// (upstream's).
 	CareInterval time.Duration
 }

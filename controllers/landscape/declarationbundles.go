@@ -14,7 +14,7 @@ import (
 const DeclarationsBundle = "declarations"
 
 // DeclarationBundles returns the declarations for the runtime cluster and the virtual garden as
-// bundles, for comparison only. Secrets in sealed, and undecryptable ones, are in their encrypted
+// bundles, only for comparison. Secrets in sealed, and undecryptable ones, are in their encrypted
 // form.
 func DeclarationBundles(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.PlacedBundle {
 	referenced := l.RuntimeReferences()

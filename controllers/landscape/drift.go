@@ -23,7 +23,7 @@ type Drift struct {
 	HandedOver bool   `json:"handedOver,omitempty"`
 	Error      string `json:"error,omitempty"`
 	// HoldText is why the recreation is held, for people; Why is the same as fields, and Approval
-	// the id to approve it. Empty if it is not held.
+	// the id to approve it. It is empty if it is not held.
 	HoldText   string        `json:"held,omitempty"`
 	HoldReason change.Reason `json:"why,omitzero"`
 	Approval   string        `json:"approval,omitempty"`
@@ -139,7 +139,7 @@ func (c *Converger) takeSkipped() map[apply.Ref]bool {
 }
 
 // recreationHold returns why the recreation of an object is held, and the id to approve it; the
-// result is empty if it is not. It ignores entries from before the repair.
+// result is empty if it is not. It ignores entries that precede the repair.
 func (c *Converger) recreationHold(before int, cluster string, ref apply.Ref) (reason change.Reason, approval string) {
 	c.mu.Lock()
 	since := slices.Clone(c.currentRun.report.Held[min(before, len(c.currentRun.report.Held)):])
@@ -230,7 +230,7 @@ func (c *Converger) setRepairing(is bool) {
 	c.drift.repairing = is
 }
 
-// reportReverted reports edits that an apply has found and reverted while nobody watched.
+// reportReverted reports edits that an apply has found and reverted while no one watched.
 func (c *Converger) reportReverted(cluster string, r apply.ObjectResult) {
 	c.mu.Lock()
 	repairing := c.drift.repairing

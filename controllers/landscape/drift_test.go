@@ -99,7 +99,7 @@ func TestEditsByHandAreReverted(t *testing.T) {
 }
 
 // TestFailedRepairStaysReported checks that a field of an unknown controller is not overwritten.
-// The conflict is reported once, and stays a problem until somebody resolves it. Other objects are
+// The conflict is reported once, and stays a problem until someone resolves it. Other objects are
 // repaired meanwhile.
 func TestFailedRepairStaysReported(t *testing.T) {
 	w, h := newWatchedLandscape(t, "stands", "contested", "other")

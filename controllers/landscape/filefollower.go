@@ -23,7 +23,7 @@ const (
 // FileFollower applies a landscape whenever its files change.
 type FileFollower struct {
 	Clock clock.WithTicker
-	// Interval between two checks of the files; default 2 s.
+	// Interval between two checks of the files; the default is 2 s.
 	Interval time.Duration
 	// FilesFingerprint differs when the files do. An error counts as a change, because Reload
 	// reports it better.

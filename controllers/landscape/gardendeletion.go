@@ -20,9 +20,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/crosscheck"
 )
 
-// A Garden is deleted in two ways: somebody deletes the object, or its file is removed from Git.
-// The second way requires the confirmation that the API requires for the first. The next run
-// deletes its components instead of anything else, because the virtual garden ends with it.
+// A Garden is deleted in two ways: someone deletes the object, or its file is removed from Git. The
+// second way requires the confirmation that the API requires for the first. The next run deletes
+// its components instead of anything else, because the virtual garden ends with it.
 
 // isGardenKind reports whether a kind is Garden.
 func isGardenKind(gk schema.GroupKind) bool {

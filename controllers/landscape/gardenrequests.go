@@ -9,9 +9,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// WatchGardenRequests calls tell, until ctx ends, when somebody requests an operation of the Garden
+// WatchGardenRequests calls tell, until ctx ends, when someone requests an operation of the Garden
 // (annotation gardener.cloud/operation), deletes it, or confirms its deletion. It also calls tell
-// for requests from before. It causes no requests, because the Garden is watched anyway.
+// for earlier requests. It causes no requests, because the Garden is watched anyway.
 func (c *Converger) WatchGardenRequests(ctx context.Context, tell func()) {
 	runtime := c.connections.clusters[Runtime]
 	if runtime == nil {

@@ -178,7 +178,7 @@ func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, cl
 	}
 }
 
-// sightLease returns who else holds a lease; the sighting is empty if nobody does.
+// sightLease returns who else holds a lease; the sighting is empty if no one does.
 func sightLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker) (leaseSighting, error) {
 	l := &heldLease{cluster: c.Name(), name: name, holder: holder, clock: clk}
 	if err := l.attach(c, nil); err != nil {
@@ -244,7 +244,7 @@ func (l *heldLease) tryAcquireOrRenew(ctx context.Context, mayTake func(*LeaseHe
 	return err
 }
 
-// otherHolder returns who else holds the lease, or nil if nobody does.
+// otherHolder returns who else holds the lease, or nil if no one does.
 func (l *heldLease) otherHolder(current *coordinationv1.Lease) *LeaseHeldError {
 	holder := ptr.Deref(current.Spec.HolderIdentity, "")
 	if holder == "" || holder == l.holder {

@@ -248,7 +248,7 @@ func TestLeaseWaitIsReported(t *testing.T) {
 	assert.Regexp(t, "^cluster test: lease garden/"+l.name+" is held by crashed since .*: waiting up to (29|30)s more to see whether it is alive$", told[0].String())
 }
 
-// TestPermanentHolderIsReportedAtOnce checks that nobody waits for an operator or gardenlet that
+// TestPermanentHolderIsReportedAtOnce checks that no one waits for an operator or gardenlet that
 // renews; a silent one may have crashed.
 func TestPermanentHolderIsReportedAtOnce(t *testing.T) {
 	l := newLeaseTest(t)

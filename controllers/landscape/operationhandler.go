@@ -39,7 +39,7 @@ type handlerCheck struct {
 // when following a sync.
 const handlerCheckInterval = 10 * time.Second
 
-// checkHandler returns an error if nobody handles the requested operation on an object. Either no
+// checkHandler returns an error if no one handles the requested operation on an object. Either no
 // gardenlet of its seed runs, or no operator that may change the Garden. Or no part of Pergola
 // implements it, and no other controller has started it within operationStartTime. Failed reads are
 // ignored.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// TestOperationDuringConcurrentWrite checks that an operation is retried when somebody writes the
+// TestOperationDuringConcurrentWrite checks that an operation is retried when someone writes the
 // object between the read and the request. It fails no sync, and is requested once.
 func TestOperationDuringConcurrentWrite(t *testing.T) {
 	w := newFolderLandscape(t, "race", map[string]string{"race.yaml": shootFile("race")})

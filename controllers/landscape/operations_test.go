@@ -113,7 +113,7 @@ func TestOperationsAreExecutedOnce(t *testing.T) {
 }
 
 // TestOperationsOnOneObjectFollowEachOther checks that the second operation of a commit on one
-// object waits for the first. A hint to withdraw the first appears only if nobody handles it.
+// object waits for the first. A hint to withdraw the first appears only if no one handles it.
 func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
 	w := newFolderLandscape(t, "queue", map[string]string{"shoot.yaml": shootFile("queue"),
 		"operations/a.yaml": operationFile("Shoot default/queue", "reconcile"), "operations/b.yaml": operationFile("Shoot default/queue", "rotate-ssh-keypair"),
@@ -326,8 +326,8 @@ func TestOperateWaits(t *testing.T) {
 	})
 }
 
-// TestOperateStopsWithoutHandler checks that Operate stops waiting if nobody handles the
-// operation: at once if no gardenlet of the seed runs, else after operationStartTime.
+// TestOperateStopsWithoutHandler checks that Operate stops waiting if no one handles the operation:
+// at once if no gardenlet of the seed runs, else after operationStartTime.
 func TestOperateStopsWithoutHandler(t *testing.T) {
 	w := newFolderLandscape(t, "alone", map[string]string{"shoot.yaml": shootFile("alone")})
 	c := w.mustSync()

@@ -25,7 +25,7 @@ const (
 	// AnnotationBackup names the backup that a Garden was restored from.
 	AnnotationBackup = "recovery.pergola.dev/backup"
 	// AnnotationRestoreUnfinished is on a Garden until its backup is restored completely.
-	// Reconciling it before would generate the missing CAs and keys anew.
+	// Reconciling it before would generate the missing CAs and keys again.
 	AnnotationRestoreUnfinished = "recovery.pergola.dev/unfinished"
 )
 

@@ -198,7 +198,7 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 		}
 		var seen []string
 		for _, q := range parseQuestions(o) {
-			// A declared object outside of the inventory is ignored by an annotation: nobody else
+			// A declared object outside of the inventory is ignored by an annotation: no one else
 			// may delete it.
 			if !c.filesCurrentAt().Before(q.AskedAt) && !declares()[q.Cluster][versionlessRef(q.Object)] {
 				seen = append(seen, q.id())

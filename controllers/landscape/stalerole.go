@@ -54,7 +54,7 @@ func staleRoleOf(lease *coordinationv1.Lease, name string, after time.Duration, 
 	return out
 }
 
-// Text describes the silence, to follow "no operator runs: " or the like.
+// Text describes the silence, to follow a text such as "no operator runs: ".
 func (s *StaleRole) Text(now time.Time) string {
 	switch {
 	case s.LastRenewal == nil:

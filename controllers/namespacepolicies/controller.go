@@ -48,7 +48,7 @@ type Options struct {
 	Role string
 	// ExtraNamespaces selects namespaces besides Gardener's that get all policies.
 	ExtraNamespaces []labels.Selector
-	// LookupHost resolves a host name; default: the resolver of the machine.
+	// LookupHost resolves a host name; the default is the resolver of the machine.
 	LookupHost func(ctx context.Context, host string) ([]string, error)
 	Clock      clock.WithTicker
 	Log        *slog.Logger
@@ -165,8 +165,8 @@ func (c *Controller) enqueueAll() {
 	}
 }
 
-// SetNetworks sets the networks of the cluster. With nil, nobody uses it any more, and the policies
-// of the role are deleted.
+// SetNetworks sets the networks of the cluster. With nil, nothing uses it, and the policies of the
+// role are deleted.
 func (c *Controller) SetNetworks(n *Networks) {
 	c.mu.Lock()
 	same := c.isActive && c.networks.equal(n)

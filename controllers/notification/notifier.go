@@ -23,9 +23,10 @@ type Options struct {
 	TargetURL func(Event) string
 	// Proxy for webhooks and forges, as http.ProxyFromEnvironment; nil: none.
 	Proxy func(*http.Request) (*url.URL, error)
-	// RepeatInterval is the minimum time between equal webhooks or events. Default: 10m.
+	// RepeatInterval is the minimum time between equal webhooks or events. The default is 10m.
 	RepeatInterval time.Duration
-	// GracePeriod is the time to send the rest once the context of Start has ended. Default: 5s.
+	// GracePeriod is the time to send the rest once the context of Start has ended. The default is
+	// 5s.
 	GracePeriod time.Duration
 }
 

@@ -65,7 +65,7 @@ func (s *landscapeReconciler) recordApprovalUse(j *job, id string) bool {
 		return false
 	}
 	s.status.desired.UsedApprovals = append(slices.Clone(before), shown)
-	// If somebody else wrote the status, the next step ends this syncer.
+	// If someone else wrote the status, the next step ends this syncer.
 	s.status.writeIfChanged(s.lifetime.ctx)
 	if !slices.Contains(s.status.written.UsedApprovals, shown) {
 		s.status.desired.UsedApprovals = before

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestDamagedCache: a damaged cache is fetched anew, before or after a restart, and no revision
+// TestDamagedCache: a damaged cache is fetched again, before or after a restart, and no revision
 // becomes invalid.
 func TestDamagedCache(t *testing.T) {
 	w := newTestEnv(t)

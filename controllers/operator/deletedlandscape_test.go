@@ -27,7 +27,7 @@ func TestDeletedLandscape(t *testing.T) {
 	w.awaitReady("gone", "True Applied")
 	require.NoError(t, w.client.Delete(context.Background(), w.getLandscape("gone")))
 	assert.Equal(t, "1", w.configMapValue("a"))
-	// A recreated one starts anew.
+	// A recreated one starts from the beginning.
 	w.createLandscape("gone", r)
 	w.awaitReady("gone", "True Applied")
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // examination validates a revision that waits for a window or another Landscape, so that its author
-// learns of errors early. The revision is read anew before it is applied.
+// learns of errors early. The revision is read again before it is applied.
 type examination struct {
 	commitPath
 	// windowsDigest is the digest of the object's windows during the read.

@@ -66,7 +66,7 @@ func (s *landscapeReconciler) recordTried(r *revision) bool {
 		now.Tried = append(otherTriedRevisions(now.Tried, r.commitPath()), landscapev1alpha1.TriedRevision{Revision: r.Revision(), Path: r.folder})
 	}
 	now.Windows = windows
-	// If somebody else wrote the status, the next step ends this syncer.
+	// If someone else wrote the status, the next step ends this syncer.
 	s.status.writeIfChanged(s.lifetime.ctx)
 	if written := &s.status.written; slices.Equal(written.Tried, now.Tried) && equality.Semantic.DeepEqual(written.Windows, now.Windows) {
 		return true
@@ -273,8 +273,8 @@ func (t *failedAttempts) record(problems []string, now time.Time) {
 }
 
 // retryPartial retries the maintained partial revision while a newer one is rejected. The newer one
-// is the last attempt, so no other retry covers the partial one. It also runs when somebody
-// approves its held deletions. It returns when to check again.
+// is the last attempt, so no other retry covers the partial one. It also runs when someone approves
+// its held deletions. It returns when to check again.
 func (s *landscapeReconciler) retryPartial(now time.Time) time.Time {
 	j := s.jobs.activeJob
 	trigger := triggerRetry

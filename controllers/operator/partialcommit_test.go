@@ -348,7 +348,7 @@ func TestReviewCountsOnceAcrossRetries(t *testing.T) {
 	w.awaitFailed(r.name, r.commit("fails", map[string]string{"refused.yaml": r.rejectedConfigMap()}))
 	w.awaitFailed(r.name, r.commit("recreates", map[string]string{"r.yaml": r.recreatableConfigMap("r", "2") + "immutable: true\n"}))
 	w.eventually("it is made anew", func() bool { return w.configMapValue("r") == "2" })
-	// Meanwhile somebody replaces the object.
+	// Meanwhile someone replaces the object.
 	w.suspend(r.name, true)
 	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readyText(l), "Suspended") })
 	cm := &corev1.ConfigMap{}

@@ -233,7 +233,7 @@ func sourceID(l *landscapev1alpha1.Landscape) string {
 	return jsonDigest(s)
 }
 
-// specID changes when the same revision has to be applied anew.
+// specID changes when the same revision has to be applied again.
 type specID struct{ approvalsDigest, otherDigest string }
 
 // specOf returns the specID of an object, without fields about schedule and notifications.

@@ -46,7 +46,7 @@ type pendingRequests struct {
 	// pollRequested: a receiver or a person requested a poll. requested: a person requested a sync.
 	pollRequested bool
 	syncRequested bool
-	// operationRequested: somebody requested an operation of the Garden since the last sync began.
+	// operationRequested: someone requested an operation of the Garden since the last sync began.
 	operationRequested bool
 	// isPollRunning: a requested poll is running. answered: it finished and followers must be
 	// notified.

@@ -199,7 +199,7 @@ func TestFollowPush(t *testing.T) {
 }
 
 // TestTwoLandscapesDeclareOneObject: the first Landscape keeps an object, the other one reports the
-// conflict, and nobody writes.
+// conflict, and no one writes.
 func TestTwoLandscapesDeclareOneObject(t *testing.T) {
 	w := newTestEnv(t)
 	first, second := w.newServedRepository("first"), w.newServedRepository("second")

@@ -14,7 +14,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestReviewAllowsOneRecreation: a reviewed commit recreates an object. A later change by somebody
+// TestReviewAllowsOneRecreation: a reviewed commit recreates an object. A later change by someone
 // else does not allow another recreation.
 func TestReviewAllowsOneRecreation(t *testing.T) {
 	w := newTestEnv(t)

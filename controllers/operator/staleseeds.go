@@ -30,7 +30,7 @@ func seedOf(live *unstructured.Unstructured) string {
 	return seed
 }
 
-// hasGardenlet reports whether a gardenlet ever reconciled a Seed. It may not work any longer.
+// hasGardenlet reports whether a gardenlet ever reconciled a Seed. It may have stopped.
 func hasGardenlet(seed *unstructured.Unstructured) bool {
 	return seedpublication.ReadSeedReport(seed) != nil || hasHeartbeat(seed)
 }
@@ -77,8 +77,8 @@ func (w *gardenletWaiter) checkGardenlets(ctx context.Context, left []*awaitedOw
 	}
 }
 
-// skipReason returns why nobody reconciles a written Seed or Shoot: its gardenlet ignores it, or
-// its seed has none. Empty if somebody may.
+// skipReason returns why no one reconciles a written Seed or Shoot: its gardenlet ignores it, or
+// its seed has none. It is empty if its gardenlet may.
 func (w *gardenletWaiter) skipReason(live *unstructured.Unstructured) string {
 	if why := seedpublication.IgnoreReason(live); why != "" {
 		return "its gardenlet ignores it, because " + why

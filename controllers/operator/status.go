@@ -129,7 +129,7 @@ func (w *statusWriter) setErrors(problems []string) {
 	}
 }
 
-// writeIfChanged writes the status if it changed. It reports whether somebody else wrote it, in
+// writeIfChanged writes the status if it changed. It reports whether someone else wrote it, in
 // which case nothing is written.
 func (w *statusWriter) writeIfChanged(ctx context.Context) (overtaken bool) {
 	if w.object == nil || equality.Semantic.DeepEqual(w.desired, w.written) {
@@ -167,7 +167,7 @@ func (w *statusWriter) isOnlyProgress() bool {
 	return equality.Semantic.DeepEqual(other, w.written)
 }
 
-// errWrittenByOther means that somebody else wrote the status.
+// errWrittenByOther means that someone else wrote the status.
 var errWrittenByOther = errors.New("another writer changed the status")
 
 // writeAttempts limits retries after concurrent changes of the object.

@@ -120,9 +120,9 @@ func (o *ownerSession) isAccessCheckDue(now time.Time) (due bool) {
 	return due
 }
 
-// restoreAccess restores the access to the API server of an owner if somebody has deleted or
-// changed it, and reports whether it did. Drift detection does not cover the access, because it is
-// in no bundle.
+// restoreAccess restores the access to the API server of an owner if someone has deleted or changed
+// it, and reports whether it did. Drift detection does not cover the access, because it is in no
+// bundle.
 func (o *ownerSession) restoreAccess(ctx context.Context) bool {
 	made := o.currentState().access
 	if made.secretName == "" {
@@ -181,7 +181,7 @@ func (o *Owner) shootAccess(outside bool, clk clock.PassiveClock) (*rest.Config,
 }
 
 // ShootAccess returns the access to the API server of a Shoot from outside its seed. The error
-// explains why nobody serves the API server.
+// explains why no pod serves the API server.
 func ShootAccess(ctx context.Context, o Owner) (*rest.Config, error) {
 	at := o.newSession(State{})
 	switch served, err := at.isServed(ctx); {

@@ -252,9 +252,9 @@ func (r *run) applyManagedResource(ctx context.Context, b render.Bundle, cluster
 	return w, err
 }
 
-// releaseDeletedManagedResource releases a ManagedResource that somebody deletes although its
-// bundle is declared. The objects stay, and releaseDeletedManagedResource returns their entries for
-// the new ManagedResource, so that an accidental deletion deletes nothing.
+// releaseDeletedManagedResource releases a ManagedResource that someone deletes although its bundle
+// is declared. The objects stay, and releaseDeletedManagedResource returns their entries for the
+// new ManagedResource, so that an accidental deletion deletes nothing.
 func (r *run) releaseDeletedManagedResource(ctx context.Context, b render.Bundle) ([]apply.Entry, error) {
 	live, err := r.owner.Local.Get(ctx, bundleManagedResourceRef(b))
 	if err != nil || live.GetDeletionTimestamp() == nil {

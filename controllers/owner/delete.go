@@ -24,7 +24,7 @@ const (
 	AnnotationForceDeletion = "confirmation.gardener.cloud/force-deletion"
 )
 
-// IsConfirmed reports whether somebody has confirmed the deletion of an object.
+// IsConfirmed reports whether someone has confirmed the deletion of an object.
 func IsConfirmed(live *unstructured.Unstructured) bool {
 	return isTrueValue(live.GetAnnotations()[AnnotationConfirmDeletion])
 }

@@ -36,8 +36,8 @@ func virtualGardenUserKinds() []schema.GroupVersionKind {
 // verifyInterval is the time between checks for remaining objects (upstream: 5 s).
 const verifyInterval = 5 * time.Second
 
-// waitUntilUnused waits until nothing uses the virtual garden any more. It skips a virtual garden
-// that never existed or no longer exists.
+// waitUntilUnused waits until nothing uses the virtual garden. It skips a virtual garden that never
+// existed or no longer exists.
 func (s *flowSteps) waitUntilUnused(ctx context.Context, report func(flow.State, string)) error {
 	why, err := s.virtualGoneReason(ctx)
 	if err != nil {
@@ -198,7 +198,7 @@ func waitForManagedResources(class string, own bool) func(*flowSteps, context.Co
 }
 
 // managedResourcesOfClass returns the names of the ManagedResources of a class. If the virtual
-// garden is lost, it releases those that are being deleted: nobody can or has to delete their
+// garden is lost, it releases those that are being deleted: no one can or has to delete their
 // objects.
 func (s *flowSteps) managedResourcesOfClass(ctx context.Context, class string, own bool) ([]string, error) {
 	local := s.run.owner.Local

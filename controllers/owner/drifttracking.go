@@ -14,8 +14,8 @@ import (
 const trackTimeout = 10 * time.Second
 
 // trackUnprocessed watches drift of applied objects in bundles that a run did not process: after a
-// restart, nothing else does so before a complete run. It also rechecks drift that could not be
-// repaired, which may match the declaration now.
+// restart, nothing else watches them before a complete run. It also rechecks drift that could not
+// be repaired, which may match the declaration now.
 func (r *run) trackUnprocessed(ctx context.Context) {
 	if ctx.Err() != nil { // a sync that times out ends, and its applied objects are maintained
 		ctx = context.WithoutCancel(ctx)

@@ -88,7 +88,7 @@ func (r *Reconciler) mergeExtensions(o *ownerSession, live []*unstructured.Unstr
 	})
 }
 
-// pullCharts pulls the charts of Extensions. A failure is an error of the chart's bundle only.
+// pullCharts pulls the charts of Extensions. A failure is an error of only the chart's bundle.
 func (r *Reconciler) pullCharts(ctx context.Context, o *ownerSession) map[string]render.Chart {
 	if r.Charts == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// The care of a Garden judges every ManagedResource in its namespaces, as upstream. That includes
-// those outside bundles, of extensions and of removed components that still terminate.
+// The care of a Garden judges every ManagedResource in its namespaces, as in upstream. That
+// includes those outside bundles, of extensions and of removed components that still terminate.
 
 const (
 	runtimeHealthy       = "RuntimeComponentsHealthy"

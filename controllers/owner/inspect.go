@@ -23,7 +23,7 @@ import (
 type BundleHealth string
 
 // The states. notApplied: an object was never applied, or the ManagedResource reports a failure.
-// waiting: nobody serves the API server of the Shoot. leftOver: the component is no longer enabled.
+// waiting: no pod serves the API server of the Shoot. leftOver: the component is no longer enabled.
 const (
 	StateUnknown     BundleHealth = "unknown"
 	StateNotApplied  BundleHealth = "notApplied"

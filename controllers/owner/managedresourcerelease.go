@@ -15,7 +15,7 @@ import (
 )
 
 // The objects of a Shoot are in the etcd of its control plane. If the namespace of the control
-// plane is being deleted, nobody can or has to delete these objects. So the Shoot's
+// plane is being deleted, no one can or has to delete these objects. So the Shoot's
 // ManagedResources are released, or they would block the namespace forever.
 
 // ReleaseTerminating releases the ManagedResources of Shoots in terminating control plane

@@ -289,7 +289,7 @@ func (r *run) objectReporter(b render.Bundle) func(apply.ObjectResult) {
 	}
 }
 
-// isRemovalWaiting reports whether the removal of a bundle waits for a later run, because nobody
+// isRemovalWaiting reports whether the removal of a bundle waits for a later run, because no pod
 // serves the Shoot's API server with its objects.
 func (r *run) isRemovalWaiting(ctx context.Context, b render.Bundle, contents []apply.Entry) (bool, error) {
 	served, err := r.serving.isReachable(ctx, r.owner, b)

@@ -136,7 +136,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *ownerSession, b render.B
 	return append(found.Items, planRecreation(ctx, o, b)...), found.Unchanged, r.Prerequisites.ResolveErrors(found.Items, err)
 }
 
-// planRecreation returns the item of a ManagedResource that somebody deletes: it is recreated, and
+// planRecreation returns the item of a ManagedResource that someone deletes: it is recreated, and
 // its objects stay.
 func planRecreation(ctx context.Context, o *ownerSession, b render.Bundle) []change.Item {
 	if b.Delivery.Direct {

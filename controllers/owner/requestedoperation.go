@@ -16,7 +16,7 @@ type RequestedOperation struct {
 	Owner     string `json:"owner"`
 	Operation string `json:"operation"`
 	// Requestor is the requesting program, as the API server knows it; only its audit log has the
-	// person. Empty if unknown.
+	// person. It is empty if unknown.
 	Requestor string `json:"by,omitempty"`
 }
 

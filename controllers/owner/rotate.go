@@ -33,7 +33,7 @@ import (
 )
 
 // maxPasses limits the passes of the flow in one reconciliation: a rotation of the encryption key
-// that completes by itself takes three.
+// that completes automatically takes three.
 const maxPasses = 4
 
 // advanceRotations does the work of rotations other than new secrets, once everything was applied

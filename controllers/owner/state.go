@@ -114,7 +114,7 @@ func (s *State) setTerminating(bundle string, found []terminatingObject) {
 }
 
 // reset resets the State for the deletion of the owner: nothing is repaired, judged or requested
-// any more.
+// from then on.
 func (s *State) reset(why string) {
 	*s = State{accessCheckedAt: s.accessCheckedAt, rotation: s.rotation, extensions: s.extensions, externalInput: s.externalInput, seeds: s.seeds, unjudgedReason: why}
 }

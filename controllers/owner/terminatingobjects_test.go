@@ -57,7 +57,7 @@ func TestTerminatingObjectsAreNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestHeldObjectsAreNotWaitedFor checks that a step does not wait for a held object, which somebody
+// TestHeldObjectsAreNotWaitedFor checks that a step does not wait for a held object, which someone
 // may delete.
 func TestHeldObjectsAreNotWaitedFor(t *testing.T) {
 	s := newSite(t)

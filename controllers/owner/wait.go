@@ -103,7 +103,7 @@ func (r *run) judgeBundles(ctx context.Context, waits []waiter, rolledOut, detai
 	return open, nil
 }
 
-// reapplyDeleted repeats the apply of bundles whose objects somebody has deleted during a step:
+// reapplyDeleted repeats the apply of bundles whose objects someone has deleted during a step:
 // drift repair waits for the run. It does so at most once per repeatInterval.
 func (r *run) reapplyDeleted(ctx context.Context, waits []waiter) {
 	for i, w := range waits {

@@ -72,7 +72,7 @@ func (a Approvals) DropWithdrawn() Approvals {
 }
 
 // Lapsed returns the unused approvals that match no held object or set now. held has Plain ids. If
-// these approvals stayed valid, they would later approve deletions that nobody has seen held.
+// these approvals stayed valid, they would later approve deletions that no one has seen held.
 func (a Approvals) Lapsed(held map[string]bool) (out []string) {
 	for _, id := range a.Given {
 		if !held[TrimSuffix(id)] && a.IsUnused(id) {

@@ -25,7 +25,7 @@ type RunMemory struct {
 // everything was applied, and for each object until its deletion or recreation was requested or
 // done. Runs records the use of an approval before an object passes. An approval ends after a run
 // that has applied everything, or that has deleted or recreated its one object or requested that.
-// While the landscape is maintained between two runs, neither counts: nobody has seen or approved
+// While the landscape is maintained between two runs, neither counts: no one has seen or approved
 // the deletions of a repair.
 type RunLedger struct {
 	mu sync.Mutex

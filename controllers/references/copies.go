@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// CopyPrefix begins the names of copies (as upstream), except the copy of credentials.
+	// CopyPrefix begins the names of copies (as in upstream), except the copy of credentials.
 	CopyPrefix = "ref-"
 	// LabelCopy is set on each copy.
 	LabelCopy = "references.pergola.dev/copy"

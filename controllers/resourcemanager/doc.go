@@ -9,6 +9,6 @@
 // (apply) and define the flags (cmd).
 //
 // A ManagedResource is reconciled when it or its data Secrets change, or when an applied object
-// drifts. Other changes of such an object trigger a health check only. While nothing changes, there
+// drifts. Other changes of these objects trigger only a health check. While nothing changes, there
 // are no requests.
 package resourcemanager

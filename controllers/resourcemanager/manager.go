@@ -41,8 +41,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// Log is slog.Default by default.
 	Log *slog.Logger
-	// ManagedBy is the value of the label resources.gardener.cloud/managed-by; default gardener.
-	// Source and Target select by it.
+	// ManagedBy is the value of the label resources.gardener.cloud/managed-by; the default is
+	// gardener. Source and Target select by it.
 	ManagedBy string
 	// LeaveToGarbageCollector leaves Secrets and ConfigMaps with its label to the garbage
 	// collector: they are not deleted when they leave a ManagedResource.
@@ -54,8 +54,8 @@ type Options struct {
 	// Force takes fields over from other managers. By default they are conflicts; an object can
 	// force with the annotation landscape.pergola.dev/force-conflicts.
 	Force bool
-	// ExistenceOnly does not judge kinds without a rule, as upstream; by default they are judged by
-	// kstatus conventions.
+	// ExistenceOnly does not judge kinds without a rule, as in upstream; by default they are judged
+	// by kstatus conventions.
 	ExistenceOnly bool
 	// Event publishes an event about a ManagedResource; it may be nil.
 	Event func(mr *resourcesv1alpha1.ManagedResource, reason, message string)
@@ -63,12 +63,13 @@ type Options struct {
 
 // Pace sets intervals and concurrency.
 type Pace struct {
-	// Workers is the number of ManagedResources reconciled concurrently; default 5.
+	// Workers is the number of ManagedResources reconciled concurrently; the default is 5.
 	Workers int
-	// SyncPeriod is the interval of reconciliations without a known change; default 1 minute.
+	// SyncPeriod is the interval of reconciliations without a known change; the default is 1
+	// minute.
 	SyncPeriod time.Duration
 	// StartupGrace is how long after the start requests of an earlier instance may still arrive;
-	// default 30 seconds, the timeout of a request.
+	// the default is 30 seconds, the timeout of a request.
 	StartupGrace time.Duration
 }
 

@@ -103,7 +103,7 @@ func dataSecretNames(mr *unstructured.Unstructured) []string {
 	return names
 }
 
-// repairDrift repairs a change by somebody else: at once, or after a pause if the object is fought
+// repairDrift repairs a change by someone else: at once, or after a pause if the object is fought
 // over.
 func (m *Manager) repairDrift(d apply.DriftEvent) {
 	key, ok := m.parseWatchedSetName(d.Set)

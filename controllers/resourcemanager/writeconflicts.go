@@ -42,7 +42,7 @@ type writeConflict struct {
 	repairPause     time.Duration
 }
 
-// recordChange records a change of an object by somebody else. It returns the pause before the
+// recordChange records a change of an object by someone else. It returns the pause before the
 // repair; begins is true for the first change that counts as a fight.
 func (f *writeConflicts) recordChange(key types.NamespacedName, d apply.DriftEvent) (pause time.Duration, begins bool) {
 	f.mu.Lock()

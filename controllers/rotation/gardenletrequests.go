@@ -29,7 +29,7 @@ const (
 	// staleLeaseAge is the age from which an error reports an old Lease.
 	staleLeaseAge = time.Minute
 	// gardenletNamespace has the Gardenlets; selfHostedPrefix begins the names of those of
-	// self-hosted Shoots (as upstream).
+	// self-hosted Shoots (as in upstream).
 	gardenletNamespace, selfHostedPrefix = "garden", "self-hosted-shoot-"
 )
 
@@ -65,7 +65,7 @@ type GardenletRequester struct {
 
 // RequestFromSeeds sets an operation on all Seeds with a gardenlet, and waits until each gardenlet
 // has removed the annotation. A Seed with another operation gets this one afterwards. A Seed
-// without a Lease has no gardenlet: it uses somebody's kubeconfig, and has nothing to renew. After
+// without a Lease has no gardenlet: it uses someone's kubeconfig, and has nothing to renew. After
 // ten minutes Ask returns an error with the Seeds and the reasons; another Ask continues.
 func (s GardenletRequester) RequestFromSeeds(ctx context.Context, operation string) error {
 	return s.waitForGardenlets(ctx, "Seed ", operation, s.requestAll)
@@ -172,7 +172,7 @@ func (s GardenletRequester) listSeeds(ctx context.Context) ([]metav1.PartialObje
 	return slices.DeleteFunc(list.Items, func(seed metav1.PartialObjectMetadata) bool { return seed.DeletionTimestamp != nil }), nil
 }
 
-// requestOnSelfHosted is requestAll for Gardenlets of self-hosted Shoots. It waits for all (as
+// requestOnSelfHosted is requestAll for Gardenlets of self-hosted Shoots. It waits for all (as in
 // upstream): they have no Lease that shows a missing gardenlet.
 func (s GardenletRequester) requestOnSelfHosted(ctx context.Context, operation string, asked map[types.UID]bool) (map[string]string, error) {
 	resource := s.Client.Resource(seedmanagementv1alpha1.SchemeGroupVersion.WithResource("gardenlets")).Namespace(gardenletNamespace)

@@ -22,8 +22,8 @@ func (s State) HasNewPasswords() bool {
 
 // DistributePassword distributes the password of the landscape's monitoring to seeds. It waits
 // until each seed's namespace has a copy of this Secret in namespace garden. Then it requests a
-// reconciliation of the Seeds, and does not wait for it (as upstream). It skips namespaces without
-// any copy, because nobody makes one there.
+// reconciliation of the Seeds, and does not wait for it (as in upstream). It skips namespaces
+// without any copy, because no one makes one there.
 func (s GardenletRequester) DistributePassword(ctx context.Context, secret string) error {
 	what, copies := "a copy of Secret garden/"+secret, s
 	if s.Report != nil {
@@ -39,7 +39,7 @@ func (s GardenletRequester) DistributePassword(ctx context.Context, secret strin
 	})
 }
 
-// seedsWithoutCopy returns the Seeds whose namespace has a copy of another Secret only.
+// seedsWithoutCopy returns the Seeds whose namespace has only a copy of another Secret.
 func (s GardenletRequester) seedsWithoutCopy(ctx context.Context, secret string) (map[string]string, error) {
 	seeds, err := s.listSeeds(ctx)
 	if err != nil {

@@ -100,8 +100,8 @@ func (s State) beginOperation(out State, name string, op rotationOperation, mino
 }
 
 // BeginForProvider starts a rotation of the encryption key if the declared provider differs from
-// the one in etcd: each provider has its own key. The rotation completes by itself. Nothing starts
-// while the state of etcd is unknown or a rotation is under way.
+// the one in etcd: each provider has its own key. The rotation completes automatically. Nothing
+// starts while the state of etcd is unknown or a rotation is under way.
 func (s State) BeginForProvider(declared string, now metav1.Time) State {
 	phase := s.Phase(ETCDEncryptionKey)
 	if s.EncryptionAtRest == nil || s.EncryptionAtRest.Provider.Type == "" || string(s.EncryptionAtRest.Provider.Type) == declared ||

@@ -165,8 +165,8 @@ func (s State) Describe() []string {
 	return out
 }
 
-// isAllPrepared reports whether all second steps can be requested at once. The encryption key may
-// have completed by itself.
+// isAllPrepared reports whether all second steps can be requested at once. The rotation of the
+// encryption key may have completed automatically.
 func (s State) isAllPrepared() bool {
 	for _, k := range twoStepKinds {
 		done := k == ETCDEncryptionKey && s.Phase(k) == gardencorev1beta1.RotationCompleted

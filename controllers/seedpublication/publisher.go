@@ -30,7 +30,7 @@ const defaultGracePeriod = 10 * time.Minute
 type Publisher struct {
 	Engine *apply.Engine
 	Clock  clock.PassiveClock
-	// GracePeriod is how long previous parts stay; default 10 minutes.
+	// GracePeriod is how long previous parts stay; the default is 10 minutes.
 	GracePeriod time.Duration
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxFields limits the fields of a struct, including fields of embedded structs. Nobody can keep
+// maxFields limits the fields of a struct, including fields of embedded structs. No one can keep
 // more of them in mind.
 const maxFields = 15
 

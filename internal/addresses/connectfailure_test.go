@@ -14,7 +14,7 @@ import (
 func TestIsConnectFailure(t *testing.T) {
 	for code, want := range map[int]bool{
 		http.StatusBadGateway: true, http.StatusServiceUnavailable: true, http.StatusGatewayTimeout: true,
-		// the next request may succeed only after somebody acts
+		// the next request may succeed only after someone acts
 		http.StatusForbidden: false, http.StatusProxyAuthRequired: false,
 	} {
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))

@@ -20,9 +20,9 @@ type Evaluator interface {
 // CUE itself.
 type Package struct {
 	Files []File `json:"files"`
-	// Depth is the deepest nesting of values; default 64.
+	// Depth is the deepest nesting of values; the default is 64.
 	Depth int `json:"depth"`
-	// Values is the largest number of values in the objects of the package; default 200,000.
+	// Values is the largest number of values in the objects of the package; the default is 200,000.
 	Values int `json:"values"`
 }
 

@@ -13,9 +13,10 @@ import (
 
 // Limits of one worker process.
 type Limits struct {
-	// Timeout is the longest time for one package; default 30 seconds.
+	// Timeout is the longest time for one package; the default is 30 seconds.
 	Timeout time.Duration `json:"timeout"`
-	// Memory is the largest memory of a worker, in bytes; default 2 GiB. Not less than MinMemory.
+	// Memory is the largest memory of a worker, in bytes; the default is 2 GiB. Not less than
+	// MinMemory.
 	Memory int64 `json:"memory"`
 }
 

@@ -19,7 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// External names an object outside the landscape, made by hand, by another tool or through the API.
+// External names an object outside the landscape, made manually, by another tool or through the
+// API.
 type External struct {
 	Kind, Namespace, Name string
 }

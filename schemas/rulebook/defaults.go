@@ -55,8 +55,8 @@ func newDefaulting[T any](set func(*T)) (object any, do func()) {
 	return o, func() { set(o) }
 }
 
-// specVariants returns the specs for which defaults exist, as some apply to one form of an object
-// only.
+// specVariants returns the specs for which defaults exist, because some apply to only one form of
+// an object.
 func specVariants(kind *structure.Kind) []map[string]any {
 	resource := func(kind string) map[string]any {
 		return map[string]any{"resources": []any{map[string]any{"kind": kind}}}

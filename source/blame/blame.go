@@ -34,9 +34,9 @@ type Answer struct {
 
 // Limits of the work for one line. The zero values mean the defaults.
 type Limits struct {
-	// Commits is the maximum number of commits to read; default 20,000.
+	// Commits is the maximum number of commits to read; the default is 20,000.
 	Commits int
-	// FileSize is the maximum size of a file in bytes; default 4 MiB.
+	// FileSize is the maximum size of a file in bytes; the default is 4 MiB.
 	FileSize int64
 }
 

@@ -57,7 +57,7 @@ func IsTemporary(err error) (bool, time.Duration) {
 	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF), 0
 }
 
-// authTransport sends requests: it adds the token, for its forge only, and turns refusals into
+// authTransport sends requests: it adds the token, only for its forge, and turns refusals into
 // errors before the library would log them unchanged.
 type authTransport struct {
 	provider string

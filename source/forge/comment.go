@@ -28,8 +28,8 @@ type Comment struct {
 	DeleteEmpty bool
 	// Author is the login of the token, if known; otherwise the forge is asked.
 	Author string
-	// FullTextLocation says in a truncated comment where the full text is; default: the output of
-	// the job.
+	// FullTextLocation says in a truncated comment where the full text is; the default is the
+	// output of the job.
 	FullTextLocation string
 }
 

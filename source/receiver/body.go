@@ -21,7 +21,7 @@ type requestBody struct {
 	data   []byte
 }
 
-// release frees the memory. The data must not be used any more.
+// release frees the memory. The data must no longer be used.
 func (b *requestBody) release() {
 	if cap(b.data) > 0 {
 		b.memory.release(b.sender, cap(b.data))

@@ -16,7 +16,7 @@ const (
 	// deliveryRate and deliveryBurst bound proven requests: to one receiver, and by one source to
 	// one path.
 	deliveryRate, deliveryBurst = 50, 500
-	// maxSources bounds the remembered sources; an evicted one starts anew.
+	// maxSources bounds the remembered sources; an evicted one starts from the beginning.
 	maxSources = 10_000
 )
 

@@ -29,10 +29,10 @@ type Options struct {
 	Log       logr.Logger
 	// Clock defaults to the real one.
 	Clock clock.WithDelayedExecution
-	// Proxies are the addresses of load balancers whose X-Forwarded-For counts. Default: none; then
-	// all requests through one count as one source.
+	// Proxies are the addresses of load balancers whose X-Forwarded-For counts. The default is
+	// none; then all requests through one count as one source.
 	Proxies []netip.Prefix
-	// MaxFollow is the maximum time to follow a sync. Default: 1h.
+	// MaxFollow is the maximum time to follow a sync. The default is 1h.
 	MaxFollow time.Duration
 }
 

@@ -69,7 +69,7 @@ data: {bundle.crt: AUTHORITY}
 
 func encodeBase64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// manualExtension is created by hand.
+// manualExtension is created manually.
 const manualExtension = `
 apiVersion: operator.gardener.cloud/v1alpha1
 kind: Extension

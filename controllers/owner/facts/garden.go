@@ -80,7 +80,7 @@ func wildcardCertificate(secrets []corev1.Secret) (*render.WildcardCertificateFa
 	return found, nil
 }
 
-// loadBalancerAddress returns the address for DNS: the last one, as upstream, and its IP address
+// loadBalancerAddress returns the address for DNS: the last one, as in upstream, and its IP address
 // rather than its hostname.
 func loadBalancerAddress(service *unstructured.Unstructured) string {
 	ingress, _, _ := unstructured.NestedSlice(service.Object, "status", "loadBalancer", "ingress")

@@ -63,7 +63,7 @@ func (t *ChangeCounts) AddCounts(o ChangeCounts) {
 func (t ChangeCounts) IsEmpty() bool { return t.Total() == 0 && t.Deleting == 0 }
 
 // Total is the number of written objects. It excludes terminating ones, because their deletion may
-// have been requested by somebody else.
+// have been requested by someone else.
 func (t ChangeCounts) Total() int {
 	return t.Created + t.Changed + t.Recreated + t.Deleted + t.Carriers
 }

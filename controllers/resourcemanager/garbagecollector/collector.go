@@ -41,28 +41,30 @@ const minRetryPause, maxRetryPause = time.Second, 10 * time.Minute
 
 // Options of the collector.
 type Options struct {
-	// Target is the cluster to clean up; default that of the manager.
+	// Target is the cluster to clean up; the default is that of the manager.
 	Target *rest.Config
 	// Namespaces to clean up; none means all.
 	Namespaces []string
 	// Referrers are the kinds whose objects may refer to others; default DefaultReferrers. Kinds
 	// that are not served are ignored.
 	Referrers []schema.GroupVersionKind
-	// Interval is the time between two scans; default 1 hour. It is shorter if an object is due
-	// earlier.
+	// Interval is the time between two scans; the default is 1 hour. It is shorter if an object is
+	// due earlier.
 	Interval time.Duration
-	// MinimumAge is the minimum age of an object; default 10 minutes.
+	// MinimumAge is the minimum age of an object; the default is 10 minutes.
 	MinimumAge time.Duration
-	// Grace is how long an object must be unreferenced, as seen by this process; default 10
+	// Grace is how long an object must be unreferenced, as seen by this process; the default is 10
 	// minutes.
 	Grace time.Duration
-	// Workers is the number of concurrent deletions; default 5.
+	// Workers is the number of concurrent deletions; the default is 5.
 	Workers int
-	// PageSize limits the objects of one response; default 500, and a fifth of it for full objects.
+	// PageSize limits the objects of one response; the default is 500, and a fifth of it for full
+	// objects.
 	PageSize int64
 	// Clock is the real one by default.
 	Clock clock.WithTicker
-	// Metrics registers the metrics of this package; default the registry of controller-runtime.
+	// Metrics registers the metrics of this package; the default is the registry of
+	// controller-runtime.
 	Metrics prometheus.Registerer
 }
 

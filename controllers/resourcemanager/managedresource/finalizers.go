@@ -71,7 +71,7 @@ func (r *Reconciler) resolveClassConflict(ctx context.Context, mr *resourcesv1al
 }
 
 // dropFinalizer removes our finalizer; the ManagedResource may no longer exist. It keeps the
-// finalizer if another instance has changed the inventory (base), whose objects somebody must
+// finalizer if another instance has changed the inventory (base), whose objects someone must
 // delete.
 func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, base []resourcesv1alpha1.ObjectReference) error {
 	err := r.changeFinalizers(ctx, mr, func(have []string) []string {

@@ -42,12 +42,12 @@ type Reconciler struct {
 	Deletion      DeletionOptions
 	HealthOptions HealthOptions
 	// ManagedBy is the value of the label resources.gardener.cloud/managed-by, as in the keys of
-	// Engine; default gardener.
+	// Engine; the default is gardener.
 	ManagedBy string
 	// Declarations knows the other ManagedResources of the class; it is nil if the caller ensures
 	// one owner for each object.
 	Declarations DeclarationIndex
-	// WriteConflict returns reason and message for the condition ResourcesProgressing if somebody
+	// WriteConflict returns reason and message for the condition ResourcesProgressing if someone
 	// keeps changing an object back; both are empty otherwise. It may be nil.
 	WriteConflict func(namespace, name string) (reason, message string)
 	// Sources maps objects to their source, for errors; it may be nil.

@@ -34,11 +34,11 @@ const (
 // upstream's configuration (pkg/apis/config/resourcemanager/v1alpha1,
 // NetworkPolicyControllerConfig).
 type Options struct {
-	// Target is the cluster with the Services; default that of the manager. Its scheme must include
-	// core/v1 and networking.k8s.io/v1, and its cache all namespaces. CacheByObject saves memory
-	// there.
+	// Target is the cluster with the Services; the default is that of the manager. Its scheme must
+	// include core/v1 and networking.k8s.io/v1, and its cache all namespaces. CacheByObject saves
+	// memory there.
 	Target cluster.Cluster
-	// Workers is the number of Services reconciled concurrently; default 5.
+	// Workers is the number of Services reconciled concurrently; the default is 5.
 	Workers int
 	// NamespaceSelectors select the namespaces whose Services get policies: one of them must match.
 	// None means all.
@@ -47,7 +47,7 @@ type Options struct {
 	// ignores Ingresses.
 	IngressControllerSelector *IngressControllerSelector
 	// Linger is how long policies stay after the last pod with their label: replacing a pod does
-	// not recreate them. The default is 1 minute; a negative value means none, as upstream.
+	// not recreate them. The default is 1 minute; a negative value means none, as in upstream.
 	Linger time.Duration
 	// Clock is the real one by default.
 	Clock clock.WithDelayedExecution

@@ -72,7 +72,7 @@ type effect struct {
 	services []types.NamespacedName
 	// departed are clients whose last pod disappeared; call expire for them after the linger time.
 	departed []departure
-	// conflict is a policy of ours that somebody else changed.
+	// conflict is a policy of ours that someone else changed.
 	conflict *types.NamespacedName
 }
 

@@ -54,7 +54,7 @@ func (x *index) setPolicy(name types.NamespacedName, p *networkingv1.NetworkPoli
 		switch want, ok := x.policies.wantedDigests[key][name]; {
 		case ok && to == key && digest(p) == want, !ok && to != key:
 		case ok && before != nil && from == key && digest(before) == want:
-			// The policy was as wanted, and somebody changed or deleted it.
+			// The policy was as wanted, and someone changed or deleted it.
 			out.conflict = &name
 			affected.Insert(key)
 		default:

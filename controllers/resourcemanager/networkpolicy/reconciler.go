@@ -36,7 +36,7 @@ const (
 	reasonTaken = "NetworkPolicyNameTaken"
 	// reasonRefused: the API server rejects a policy.
 	reasonRefused = "NetworkPolicyRefused"
-	// reasonFight: somebody changes a policy again and again.
+	// reasonFight: someone changes a policy again and again.
 	reasonFight = "NetworkPolicyFight"
 )
 
@@ -94,7 +94,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // apply writes a policy. It adopts an existing policy of ours (take). A new policy must not
-// overwrite a policy that somebody else created meanwhile.
+// overwrite a policy that someone else created meanwhile.
 func (r *reconciler) apply(ctx context.Context, policy *networkingv1.NetworkPolicy, take bool) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(policy)
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *reconciler) apply(ctx context.Context, policy *networkingv1.NetworkPoli
 	options := []client.ApplyOption{client.FieldOwner(FieldManager)}
 	if take {
 		options = append(options, client.ForceOwnership)
-		// An empty list removes rules that somebody added in the other direction.
+		// An empty list removes rules that someone added in the other direction.
 		for _, direction := range []string{"ingress", "egress"} {
 			if _, ok, _ := unstructured.NestedSlice(object.Object, "spec", direction); !ok {
 				if err := unstructured.SetNestedSlice(object.Object, []any{}, "spec", direction); err != nil {
@@ -154,7 +154,7 @@ func eventAction(about string) string {
 	return text[:min(len(text), 128)]
 }
 
-// reportConflict publishes an event that somebody changes a policy again and again.
+// reportConflict publishes an event that someone changes a policy again and again.
 func (r *reconciler) reportConflict(policy types.NamespacedName) {
 	service, who := r.index.lastChanger(policy)
 	if service == (types.NamespacedName{}) {

@@ -15,11 +15,11 @@ const (
 	maxImmediateRepairs = 5
 	// minRepairPause and maxRepairPause bound the pauses before further repairs.
 	minRepairPause, maxRepairPause = time.Second, time.Minute
-	// quietPeriod is how long nobody must change a policy until repairs have no pause again.
+	// quietPeriod is how long no one must change a policy until repairs have no pause again.
 	quietPeriod = 2 * maxRepairPause
 )
 
-// repairLimiter slows repairs down if somebody changes a policy again and again.
+// repairLimiter slows repairs down if someone changes a policy again and again.
 type repairLimiter struct {
 	clock     clock.PassiveClock
 	mu        sync.Mutex

@@ -20,7 +20,7 @@
 // account, and its permissions come from elsewhere. Removing the annotation with the renewal time
 // requests a renewal, as gardenlet does for renew-garden-access-secrets; no component does it here.
 //
-// A change or deletion of a Secret of the target cluster is noticed at the next renewal, as
+// A change or deletion of a Secret of the target cluster is noticed at the next renewal, as in
 // upstream.
 //
 // Only metadata of Secrets is watched and cached. Tokens are in memory while they are written, and

@@ -68,7 +68,7 @@ func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (r
 	case parent.Err() != nil:
 		return reconcile.Result{}, parent.Err() // shutting down
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
-		// Somebody wrote at the same time, for example the CA bundle of the kubeconfig.
+		// Someone wrote at the same time, for example the CA bundle of the kubeconfig.
 		r.metrics.countRenewal(resultConflict)
 		return reconcile.Result{RequeueAfter: minRetryPause}, nil
 	case errors.As(err, &invalid):

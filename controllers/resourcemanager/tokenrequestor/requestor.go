@@ -51,9 +51,10 @@ const minRetryPause, maxRetryPause = time.Second, 2 * time.Minute
 
 // Options of the token requestor.
 type Options struct {
-	// Source has the Secrets, Target the ServiceAccounts; default the cluster of the manager.
+	// Source has the Secrets, Target the ServiceAccounts; the default is the cluster of the
+	// manager.
 	Source, Target *rest.Config
-	// Class of the Secrets; default shoot, * selects all.
+	// Class of the Secrets; the default is shoot, * selects all.
 	Class string
 	// Namespaces of the Secrets; none means all.
 	Namespaces []string
@@ -63,16 +64,17 @@ type Options struct {
 	// Audiences of the tokens; none means the defaults of the target's API server. See
 	// AudienceGardener.
 	Audiences []string
-	// CABundle is for Secrets that ask for one; default that of Target. A CA file is read each
-	// time.
+	// CABundle is for Secrets that ask for one; the default is that of Target. A CA file is read
+	// each time.
 	CABundle []byte
-	// Workers is the number of Secrets reconciled concurrently; default 5.
+	// Workers is the number of Secrets reconciled concurrently; the default is 5.
 	Workers int
 	// Clock is the real one by default.
 	Clock clock.WithTicker
-	// Jitter extends a duration by up to the given fraction; default wait.Jitter.
+	// Jitter extends a duration by up to the given fraction; the default is wait.Jitter.
 	Jitter func(time.Duration, float64) time.Duration
-	// Metrics registers the metrics of this package; default the registry of controller-runtime.
+	// Metrics registers the metrics of this package; the default is the registry of
+	// controller-runtime.
 	Metrics prometheus.Registerer
 	// Event publishes an event about a Secret, which has no data here; it may be nil.
 	Event func(secret *corev1.Secret, reason, message string)

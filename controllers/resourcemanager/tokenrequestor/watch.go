@@ -100,7 +100,7 @@ type accountWatcher struct {
 // namespaceWatch is the watch of one namespace.
 type namespaceWatch struct {
 	cache.SharedIndexInformer
-	// failed is closed at the first failure: the watch retries, but nobody waits for it any more.
+	// failed is closed at the first failure: the watch retries, but no caller waits for it.
 	failed   chan struct{}
 	failOnce sync.Once
 }

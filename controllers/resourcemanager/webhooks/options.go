@@ -50,14 +50,15 @@ type KubernetesServiceHost struct {
 // PodSchedulerName configures the webhook that sets the scheduler of pods.
 type PodSchedulerName struct {
 	Enabled bool `json:"enabled"`
-	// SchedulerName is for pods that name none or the default one; default default-scheduler.
+	// SchedulerName is for pods that name none or the default one; the default is
+	// default-scheduler.
 	SchedulerName string `json:"schedulerName,omitempty"`
 }
 
 // ProjectedTokenMount configures the webhook that mounts tokens.
 type ProjectedTokenMount struct {
 	Enabled bool `json:"enabled"`
-	// ExpirationSeconds is the lifetime of tokens, 600 or more; default 43200.
+	// ExpirationSeconds is the lifetime of tokens, 600 or more; the default is 43200.
 	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty"`
 }
 
@@ -83,7 +84,7 @@ type Options struct {
 	Target client.Reader
 	// Live reads the target live if the cache lacks an object; may be nil.
 	Live client.Reader
-	// Log gets a line for each denial and failure, never their content; default none.
+	// Log gets a line for each denial and failure, never their content; the default is none.
 	Log *slog.Logger
 }
 

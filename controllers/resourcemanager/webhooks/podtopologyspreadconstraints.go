@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// spreadRevisions makes the constraints of a Deployment's pod count pods of its revision only, as
+// spreadRevisions makes the constraints of a Deployment's pod count only pods of its revision, as
 // the scheduler does for matchLabelKeys. During a rollout, counting the old revision would spread
 // the new pods unevenly.
 func spreadRevisions(_ context.Context, _ *admissionv1.AdmissionRequest, pod *corev1.Pod) error {

@@ -45,10 +45,10 @@ type Options struct {
 	// ExtraAnswers contains answers for further paths.
 	ExtraAnswers map[string]Answer
 	// Log gets a line for each denied or failed request, with the object's name and the rules, but
-	// never contents. Default: none.
+	// never contents. The default is none.
 	Log *slog.Logger
-	// Clock measures requests, and decides which versions of a cloud profile have expired; default
-	// the real one.
+	// Clock measures requests, and decides which versions of a cloud profile have expired; the
+	// default is the real one.
 	Clock clock.PassiveClock
 }
 

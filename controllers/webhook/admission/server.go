@@ -30,11 +30,11 @@ type Server struct {
 	// nil. Health serves the metrics, too.
 	Webhooks, Health, MetricsOnly net.Listener
 	// ShutdownDelay is how long new requests are answered after ctx has ended, while /readyz fails.
-	// Clients of a Service need that time to switch to another server. Default: not at all.
+	// Clients of a Service need that time to switch to another server. The default is 0.
 	ShutdownDelay time.Duration
-	// DrainTimeout is how long requests may take to end after that; default 1.5 seconds.
+	// DrainTimeout is how long requests may take to end after that; the default is 1.5 seconds.
 	DrainTimeout time.Duration
-	// Clock measures Linger; default the real one.
+	// Clock measures Linger; the default is the real one.
 	Clock clock.Clock
 	Log   *slog.Logger
 }

@@ -73,7 +73,7 @@ func (h *Handler) checkUpdate(ctx context.Context, object, old *unstructured.Uns
 	if err != nil {
 		return nil, err
 	}
-	// Removing finalizers must always work: nobody fixes an object that is being deleted.
+	// Removing finalizers must always work: no one fixes an object that is being deleted.
 	if object.GetDeletionTimestamp() != nil && (isSameContent(object, old) || isSameContent(object, before)) {
 		return nil, nil
 	}

@@ -305,8 +305,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestUnselectedReads: as upstream, all gardenlets may read objects of all Seeds, but not objects
-// that Shoots refer to.
+// TestUnselectedReads: as in upstream, all gardenlets may read objects of all Seeds, but not
+// objects that Shoots refer to.
 func TestUnselectedReads(t *testing.T) {
 	h := newGardenHandler(t, landscape)
 	h.allowsUnselectedReads = true

@@ -35,9 +35,9 @@ type Options struct {
 	// bastions, installations and ManagedSeeds of the garden, as upstream does. Clients without
 	// field or label selectors need it.
 	AllowUnselectedReads bool
-	// Log gets a line for each request that was not allowed. Default: none.
+	// Log gets a line for each request that was not allowed. The default is none.
 	Log *slog.Logger
-	// Clock decides which certificates have expired; default the real one.
+	// Clock decides which certificates have expired; the default is the real one.
 	Clock clock.PassiveClock
 }
 

@@ -55,9 +55,9 @@ type Options struct {
 	Authorizers Authorizers
 	// SizeLimits limits objects; nil sets no limits.
 	SizeLimits *operatorv1alpha1.ResourceAdmissionConfiguration
-	// Log gets a line for each too large object if the mode is only to log. Default: none.
+	// Log gets a line for each too large object if the mode is only to log. The default is none.
 	Log *slog.Logger
-	// Clock decides which tokens and certificates have expired; default the real one.
+	// Clock decides which tokens and certificates have expired; the default is the real one.
 	Clock clock.PassiveClock
 }
 

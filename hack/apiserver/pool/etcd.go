@@ -25,7 +25,7 @@ type entry struct {
 	Revision int64  `json:"mod_revision,string"`
 }
 
-// serverOwnedPrefixes are keys that API servers write by themselves while they run.
+// serverOwnedPrefixes are keys that API servers write without a request while they run.
 var serverOwnedPrefixes = []string{"leases/kube-system/apiserver-", "masterleases/", "peerserverleases/"}
 
 func (e entry) isServerOwned() bool {

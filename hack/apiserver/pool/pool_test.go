@@ -50,7 +50,7 @@ func acquire(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinit
 }
 
 // listObjects returns all objects of a server by kind, without fields that it sets itself. An
-// APIService is created anew with the definitions of its group.
+// APIService is created again with the definitions of its group.
 func listObjects(t *testing.T, config *rest.Config) map[string][]string {
 	t.Helper()
 	config = rest.CopyConfig(config)

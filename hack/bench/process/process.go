@@ -81,7 +81,8 @@ func (p *Process) Result() (cpuSeconds float64, err error) {
 	return (state.UserTime() + state.SystemTime()).Seconds(), p.err
 }
 
-// CheckAlive returns an error once the process has ended, which it must not do by itself.
+// CheckAlive returns an error once the process has ended, which it must not do unless the benchmark
+// stops it.
 func (p *Process) CheckAlive() error {
 	select {
 	case <-p.done:

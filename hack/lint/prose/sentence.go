@@ -91,7 +91,7 @@ func endsSentence(word string) bool {
 	return last == '.' && !strings.HasSuffix(bare, "..") || last == '!' || last == '?'
 }
 
-// countWords counts the words of a sentence; dashes, bars and the like are none.
+// countWords counts the words of a sentence; a word has a letter or a digit.
 func countWords(text string) int {
 	count := 0
 	for _, word := range strings.Fields(text) {

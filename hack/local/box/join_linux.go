@@ -17,7 +17,7 @@ import (
 // roleExec.
 //
 // Only a process with one thread can join a user namespace, and Go programs have several. So the
-// child is forked by hand and does nothing but system calls. It joins, and forks again, because
+// child is forked directly and does nothing but system calls. It joins, and forks again, because
 // only new processes get ids in a PID namespace. The grandchild is a child of this process. It
 // joins the mounts itself, in joinMounts: the box does not have the libraries of this program.
 func (p *Process) join(files []*os.File) (*os.Process, error) {
@@ -158,7 +158,7 @@ func (f *forker) fork() {
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
 }
 
-// forkByHand returns in the parent only. It must not allocate, grow the stack or take a lock: the
+// forkByHand returns only in the parent. It must not allocate, grow the stack or take a lock: the
 // children have no other thread of the Go runtime.
 //
 //go:norace

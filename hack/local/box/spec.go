@@ -27,8 +27,8 @@ type Rlimit struct {
 
 // Spec describes a box and its command.
 type Spec struct {
-	// Root is an empty folder. The root of the box is mounted on it in the namespace of the box
-	// only; on the machine it stays empty.
+	// Root is an empty folder. The root of the box is mounted on it only in the namespace of the
+	// box; on the machine it stays empty.
 	Root string
 	// Binds and Tmpfs are mounted in order of depth, not of declaration, above /proc and /dev.
 	Binds []Bind

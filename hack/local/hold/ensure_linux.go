@@ -31,7 +31,7 @@ var CheckSupport = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	// The process ends by itself, or has been killed.
+	// The process ends without a signal, or has been killed.
 	_ = started.Wait()
 	if said != statusReady {
 		return explainNamespaceError(said, readSysctl)

@@ -13,7 +13,7 @@ import (
 // maxProxyHead limits the bytes that a client can send before its request is complete.
 const maxProxyHead = 64 << 10
 
-// serveProxy serves one client of the HTTP proxy: CONNECT only.
+// serveProxy serves one client of the HTTP proxy, and only CONNECT.
 func serveProxy(ctx context.Context, client *net.TCPConn, resolver string) {
 	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
 	defer stop()

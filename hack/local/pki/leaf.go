@@ -19,8 +19,8 @@ type Leaf struct {
 	// User and Groups identify the bearer to an API server (common name, organisations).
 	User   string
 	Groups []string
-	// Hosts are the names and IP addresses of a server. If empty, the certificate is for clients
-	// only.
+	// Hosts are the names and IP addresses of a server. If empty, the certificate is only for
+	// clients.
 	Hosts []string
 	// ClientAuth makes a server's certificate valid for clients as well, as etcd's peers need it.
 	ClientAuth bool

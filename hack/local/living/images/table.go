@@ -22,8 +22,8 @@ type Native struct {
 	// Path is the executable's path in images of the repository.
 	Path string
 	// Minors are the minor versions (of major version 1) that the executable supports, newest
-	// first: its own, and older versions with --emulated-version. Empty if the version does not
-	// matter.
+	// first: its own, and older versions with --emulated-version. It is empty if the version does
+	// not matter.
 	Minors []int
 	// Version is the executable's version; it is empty if it does not matter.
 	Version string
