@@ -1,7 +1,7 @@
 // Package controllers contains the parts of Pergola that are specific to Gardener: one package per
 // role or concern. They decide what happens and when; apply sends objects, and render makes them.
 //
-// Roles, each a process of its own or part of a command:
+// Roles, each a separate process or part of a command:
 //
 //   - operator: applies Landscape objects from their Git repositories to their clusters
 //   - gardenlet: reconciles, in a seed, the Seed and its Shoots from the virtual garden

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Draws docs/pictures from real runs: `make screens`. It applies landscapes/local to local clusters
-# of its own and changes a Shoot. It records the output of diff and status, and the diff's HTML.
+# Draws docs/pictures from real runs: `make screens`. It applies landscapes/local to its own local
+# clusters and changes a Shoot. It records the output of diff and status, and the diff's HTML.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

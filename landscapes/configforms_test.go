@@ -101,7 +101,7 @@ func TestClustersOfSeeds(t *testing.T) {
 	}
 }
 
-// TestSharedClusters: each owner has a cluster of its own, but a Seed may be the runtime cluster.
+// TestSharedClusters: each owner has its own cluster, but a Seed may be the runtime cluster.
 func TestSharedClusters(t *testing.T) {
 	const same = ", so both would be the same cluster; give it its own context, or pass --kubeconfig "
 	for name, test := range map[string]struct{ clusters, want string }{

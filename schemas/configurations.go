@@ -24,7 +24,7 @@ import (
 // (runtime.RawExtension) and as text in ConfigMaps. An embedded object names its type by apiVersion
 // and kind. If the type is known, its schema applies.
 
-// configurationType is a type of embedded object that is not a kind of its own.
+// configurationType is a type of embedded object that is not a separate kind.
 type configurationType struct {
 	gvk schema.GroupVersionKind
 	// goType is the type that the process decodes the object into.
@@ -33,8 +33,8 @@ type configurationType struct {
 	strict bool
 	// processName names the process in messages.
 	processName string
-	// releasedSeparately: the process has releases of its own, so that an unknown value may belong
-	// to another version. Only likely typos are reported, as warnings.
+	// releasedSeparately: the process has its own releases, so that an unknown value may belong to
+	// another version. Only likely typos are reported, as warnings.
 	releasedSeparately bool
 	// templatePaths are the paths of templates, which the rules of their kinds check.
 	templatePaths []string

@@ -81,7 +81,7 @@ func checkGardenHosts(in ruleInput) []finding {
 // GardenDNSName is a name of a Garden in DNS.
 type GardenDNSName struct {
 	// Name has no trailing dot. A leading *. makes it cover all names right below it that have no
-	// record of their own.
+	// separate record.
 	Name string
 	// Field is the field that the name is made of or written in; Behind is its target.
 	Field, Target string

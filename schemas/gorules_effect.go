@@ -145,7 +145,7 @@ func findOuterSpaces(root fieldValue) []finding {
 
 // fieldsAllowingEmptyText lists fields in which an empty text has a meaning, besides
 // freeFormFields. It means the core group of an API, a taint or label without a value, or no
-// prefix. Names have rules of their own.
+// prefix. Names have their own rules.
 var fieldsAllowingEmptyText = []string{"apiGroup", "apiVersion", "group", "name", "prefix", "value"}
 
 // textMapFields lists fields that map names to texts.

@@ -106,7 +106,7 @@ func printableLabelValue(key, value string) string {
 }
 
 // dnsLabelNamedKinds lists upstream's kinds, by group, whose names are DNS labels. Seeds, Shoots
-// and Projects have rules of their own.
+// and Projects have their own rules.
 var dnsLabelNamedKinds = map[string][]string{
 	"core.gardener.cloud":           {"BackupBucket", "ControllerDeployment", "ControllerInstallation", "ControllerRegistration", "ExposureClass", "ShootState"},
 	"operations.gardener.cloud":     {"Bastion"},

@@ -146,7 +146,7 @@ var emptyEqualsAbsentFields = map[string]bool{
 	"updateStrategy": true, "secrets": true, "volumeClaimTemplates": true, "mountOptions": true, "dnsConfig": true,
 }
 
-// isEmpty reports whether a value is null, or an empty map or list without a meaning of its own.
+// isEmpty reports whether a value is null, or an empty map or list without its own meaning.
 func (l valueLocation) isEmpty(v any) bool {
 	if v != nil && l.goType != nil && (l.isInBuiltinAPI || l.kind == "CustomResourceDefinition") {
 		return isZero(l.goType, v)

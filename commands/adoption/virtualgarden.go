@@ -16,8 +16,8 @@ import (
 // apiServerName is the name of the Service and the Deployment of the virtual garden's API server.
 const apiServerName = "virtual-garden-kube-apiserver"
 
-// checkExposure reports how clients reach the virtual garden's API server: by the gateway, or by a
-// load balancer of its own, which the takeover removes.
+// checkExposure reports how clients reach the virtual garden's API server: by the gateway, or by
+// its own load balancer, which the takeover removes.
 func (a *Adopter) checkExposure(ctx context.Context, r *Report) error {
 	live, err := readLive(ctx, a.Converger.Cluster(landscape.Runtime), apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: "garden", Name: apiServerName})
 	if err != nil || live == nil {

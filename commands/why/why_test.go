@@ -339,7 +339,7 @@ func TestTextVariation(t *testing.T) {
 	}
 }
 
-// TestObjectsInShoot: each Shoot is a cluster of its own, but all Shoots share a folder of the
+// TestObjectsInShoot: each Shoot is a separate cluster, but all Shoots share a folder of the
 // render.
 func TestObjectsInShoot(t *testing.T) {
 	l := writeDemoLandscape(t, nil)

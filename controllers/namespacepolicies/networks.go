@@ -12,7 +12,7 @@ import (
 type Networks struct {
 	// Cluster contains the ranges of nodes, pods and Services; Services only the latter.
 	Cluster, Services []netip.Prefix
-	// Blocked ranges are only reachable with a label of their own.
+	// Blocked ranges are only reachable with their own label.
 	Blocked []netip.Prefix
 }
 

@@ -176,7 +176,7 @@ func TestRequestedSyncReportsErrors(t *testing.T) {
 	assert.Equal(t, receiver.PhaseApplied, ask().Phase)
 	w.awaitApplied(s, next, "2")
 
-	// A sync that fails as before has no record of its own.
+	// A sync that fails as before has no separate record.
 	s.push("nowhere", map[string]string{"b.yaml": strings.Replace(s.configMap("b", "1"), "namespace: "+s.namespace, "namespace: nowhere-"+s.namespace, 1)})
 	for range 2 {
 		last = ask()

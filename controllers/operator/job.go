@@ -88,7 +88,7 @@ func (j *job) progressText() string {
 	return text
 }
 
-// applyAgain applies the revision once more, as a sync of its own that begins now.
+// applyAgain applies the revision once more, as a separate sync that begins now.
 func (j *job) applyAgain(trigger string, now time.Time) {
 	j.isApplying, j.attempt.trigger, j.reporting.isInHistory, j.reporting.isLastOperation, j.reporting.startedAt = true, trigger, false, false, now
 	j.control.repeatTriggers <- trigger

@@ -84,7 +84,7 @@ type Verdict struct {
 func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 	v := Verdict{Held: map[change.Ref]change.Reason{}}
 	beyond := g.exceededLimit(cluster, len(refs), total)
-	// together includes objects with approvals of their own: the id of all that people saw covers
+	// together includes objects with their own approvals: the id of all that people saw covers
 	// them, too.
 	together := map[change.Ref]change.Reason{}
 	for _, ref := range refs {

@@ -14,7 +14,7 @@ var requestNames = map[Kind][]string{
 	// lastSecretRotationStartTimes)
 	CertificateAuthorities: {
 		"ca", "ca-client", "ca-etcd", "ca-etcd-peer", "ca-front-proxy", "ca-gardener",
-		// Static tokens have no rotation of their own.
+		// Static tokens have no separate rotation.
 		"kube-apiserver-static-token",
 	},
 	ServiceAccountKey:   {"service-account-key"},

@@ -75,7 +75,7 @@ func Main(m *testing.M, config func(*rest.Config), definitions ...*apiextensions
 	return code
 }
 
-// Start gives one test a server of its own.
+// Start gives one test its own server.
 func Start(t testing.TB, definitions ...*apiextensionsv1.CustomResourceDefinition) *rest.Config {
 	t.Helper()
 	SkipIfUnavailable(t)

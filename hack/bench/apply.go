@@ -23,7 +23,7 @@ type applyCases struct {
 	kubectlVersion       string // kubectl's version
 }
 
-// measureApply measures the engine on an API server of its own.
+// measureApply measures the engine on its own API server.
 func measureApply(ctx context.Context, s settings, report *Report) (err error) {
 	a := applyCases{settings: s, manifest: filepath.Join(s.work, "objects.yaml")}
 	state := filepath.Join(s.work, "cluster")

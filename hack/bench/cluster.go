@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// cluster is an API server with an etcd of its own.
+// cluster is an API server with its own etcd.
 type cluster struct {
 	Kubeconfig      string
 	APIServer, Etcd int // process ids
@@ -58,7 +58,7 @@ func (s settings) startClusters(ctx context.Context, state string, names ...stri
 	return out, nil
 }
 
-// startAPIServer starts etcd and an API server with a state folder of their own.
+// startAPIServer starts etcd and an API server with their own state folder.
 func (s settings) startAPIServer(ctx context.Context, state string) (cluster, error) {
 	status, err := s.upClusters(ctx, state, "--clusters", "bench", "--parts", "apiserver")
 	if err != nil {

@@ -40,7 +40,7 @@ func measureSync(ctx context.Context, s settings, report *Report) error {
 	return nil
 }
 
-// runSyncBenchmark runs the program of hack/bench/sync with a landscape, on clusters of its own.
+// runSyncBenchmark runs the program of hack/bench/sync with a landscape, on its own clusters.
 func (s settings) runSyncBenchmark(ctx context.Context, group, landscape string, more ...string) (samples map[string]Sample, err error) {
 	work, state := filepath.Join(s.work, group), filepath.Join(s.work, group+"-clusters")
 	if err := os.Mkdir(work, 0o700); err != nil {

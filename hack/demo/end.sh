@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The life of a Garden on a cluster of its own (.local-end; `make demo` is not affected). The Garden
-# of landscapes/local is applied, its virtual garden runs, a commit and a confirmation delete it.
-# Then all objects of the runtime cluster are compared with the objects before. Pods must run:
-# played pods have no volumes to release and answer no webhooks.
+# The life of a Garden on its own cluster (.local-end; `make demo` is not affected). The Garden of
+# landscapes/local is applied, its virtual garden runs, a commit and a confirmation delete it. Then
+# all objects of the runtime cluster are compared with the objects before. Pods must run: played
+# pods have no volumes to release and answer no webhooks.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root="$PWD"

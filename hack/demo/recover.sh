@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Disaster recovery on local clusters of its own (.local-recover; `make demo` is not affected).
+# Disaster recovery on its own local clusters (.local-recover; `make demo` is not affected).
 # landscapes/local is applied, data is written to the virtual garden and the Shoot, all clusters are
 # deleted. New ones come from Git, snapshots of etcd and a backup, with the same CAs and data. Pods
 # must run: played pods have no data. See docs/howto/back-up-and-restore.md.

@@ -1,5 +1,5 @@
-// Package smallcatalogue is for tests that render a few objects of their own instead of the whole
-// catalogue. It has the files that every catalogue needs; tests add components and flows.
+// Package smallcatalogue is for tests that render a few objects instead of the whole catalogue. It
+// has the files that every catalogue needs; tests add components and flows.
 package smallcatalogue
 
 import (

@@ -66,7 +66,7 @@ func (e *event) isSuccess() bool { return e.ResponseStatus.Code/100 == 2 }
 func (e *event) canChangeData() bool { return e.isSuccess() && e.query("dryRun") == "" }
 
 // hasObjectAnswer reports whether the answer is the object itself: subresources such as token have
-// kinds of their own.
+// their own kinds.
 func (e *event) hasObjectAnswer() bool {
 	return stringAt(e.ResponseObject, "metadata", "resourceVersion") != "" && slices.Contains([]string{"", "status", "finalize"}, e.ObjectRef.Subresource) &&
 		e.Verb != "deletecollection"

@@ -24,7 +24,7 @@ func (f *floor) prepare(ctx context.Context) error {
 	return f.server.createNamespace(ctx, bundleNamespace)
 }
 
-// start patches all objects in a process of its own, which ends afterwards.
+// start patches all objects in a separate process, which ends afterwards.
 func (f *floor) start(ctx context.Context) (time.Time, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -65,7 +65,7 @@ var directive = regexp.MustCompile(`^(go:|\s?\+[a-zA-Z]+|lint:|nolint|export |li
 func isDirective(text string) bool { return directive.MatchString(text) }
 
 // paragraphs splits the lines of a comment into passages: code blocks and directives are left out,
-// a list item is a passage of its own.
+// a list item is a separate passage.
 func paragraphs(file string, text []line) []passage {
 	var out []passage
 	var current []line
