@@ -10,6 +10,6 @@ import "embed"
 //go:embed cue.mod *.cue imagevector.yaml all:charts all:kubernetes all:garden all:seed all:shoot
 var FS embed.FS
 
-// Version of the catalogue, a semantic version. A landscape names its version
+// Version is the version of the catalogue, a semantic version. A landscape names its version
 // (spec.catalogue.version). Increase it with every change of the rendering.
 const Version = "0.3.0"

@@ -30,7 +30,7 @@ const (
 	resourcePolicyAnnotation = "helm.sh/resource-policy"
 )
 
-// Options of a rendering.
+// Options are the options of a rendering.
 type Options struct {
 	Role      Role
 	Namespace string
@@ -44,7 +44,7 @@ type Installation struct {
 	Namespace string
 	// Definitions are CustomResourceDefinitions, which are applied before everything else.
 	Definitions []*unstructured.Unstructured
-	// Objects in rendering order.
+	// Objects are the objects in rendering order.
 	Objects []*unstructured.Unstructured
 }
 

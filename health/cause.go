@@ -14,11 +14,12 @@ import (
 // RelatedObjects has the objects related to an unhealthy object. The lists may have unrelated
 // objects of its namespace; a missing list has no effect.
 type RelatedObjects struct {
-	// Pods of the object, see PodSelector.
+	// Pods are the pods of the object, see PodSelector.
 	Pods []corev1.Pod
-	// ReplicaSets of a Deployment; their conditions say why pods cannot be created.
+	// ReplicaSets are the replica sets of a Deployment; their conditions say why pods cannot be
+	// created.
 	ReplicaSets []appsv1.ReplicaSet
-	// Claims that the pods mount.
+	// Claims are the claims that the pods mount.
 	Claims []corev1.PersistentVolumeClaim
 	// Events about the object, its ReplicaSets, pods and claims. The core API also serves the
 	// events of events.k8s.io. Events of type Normal are read only for claims.
@@ -43,12 +44,12 @@ func NeededLists(obj *unstructured.Unstructured) RelatedLists {
 
 // Cause is the most informative reason why an object is unhealthy.
 type Cause struct {
-	// Object of the reason, such as `pod "web-1"`; it is empty for the object itself.
+	// Object is the object of the reason, such as `pod "web-1"`; it is empty for the object itself.
 	Object string `json:"object,omitempty"`
-	// Reason of the cluster: ImagePullBackOff, CrashLoopBackOff, Unschedulable, FailedMount,
-	// FailedCreate …
+	// Reason is the reason of the cluster: ImagePullBackOff, CrashLoopBackOff, Unschedulable,
+	// FailedMount, FailedCreate …
 	Reason string `json:"reason"`
-	// Message for a person: bounded, on one line, and without likely secret values.
+	// Message is the message for a person: bounded, on one line, and without likely secret values.
 	Message string `json:"message"`
 }
 

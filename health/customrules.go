@@ -19,10 +19,10 @@ type Ruling struct {
 	// IsUnreported means the object does not have a field yet that the rule reads. The object then
 	// is not healthy but progressing.
 	IsUnreported bool
-	// Reason of a failure; empty means `<Kind>Unhealthy`. ReasonHealthCheckError makes the status
-	// Unknown.
+	// Reason is the reason of a failure; empty means `<Kind>Unhealthy`. ReasonHealthCheckError
+	// makes the status Unknown.
 	Reason string
-	// Message for a person; empty means the built-in rule's message.
+	// Message is the message for a person; empty means the built-in rule's message.
 	Message string
 }
 

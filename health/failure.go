@@ -4,9 +4,9 @@ import "fmt"
 
 // Failure is the reason why an object is not healthy.
 type Failure struct {
-	// Reason in CamelCase; empty means `<Kind>Unhealthy`.
+	// Reason is the reason in CamelCase; empty means `<Kind>Unhealthy`.
 	Reason string
-	// Message for a person.
+	// Message is the message for a person.
 	Message string
 	// Codes are Gardener's error codes (ERR_…) that the object reports.
 	Codes []string

@@ -48,22 +48,23 @@ type Verdict struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	// Healthy by Gardener's rule of the kind; true for kinds without a rule, but see JudgeAllKinds.
+	// Healthy reports whether the object is healthy by Gardener's rule of the kind; true for kinds
+	// without a rule, but see JudgeAllKinds.
 	Healthy bool `json:"healthy"`
 	// Progressing means a rollout is in progress. An object can be healthy and progressing.
 	Progressing bool `json:"progressing"`
 	// Status is the kstatus.
 	Status Status `json:"status"`
-	// Reason in CamelCase as in the conditions of a ManagedResource, for example
+	// Reason is the reason in CamelCase as in the conditions of a ManagedResource, for example
 	// DeploymentUnhealthy or DeploymentProgressing. Empty when healthy and not progressing.
 	Reason string `json:"reason"`
-	// Message for a person, with the cause if related objects were given.
+	// Message is the message for a person, with the cause if related objects were given.
 	Message string `json:"message"`
 	// Codes are Gardener's error codes (ERR_…) that the object reports or its cause matches.
 	Codes []string `json:"codes,omitempty"`
 	// Cause is found in the related objects, see WithRelatedObjects. The message includes it.
 	Cause *Cause `json:"cause,omitempty"`
-	// Ground of a healthy object, for people.
+	// Ground is the ground of a healthy object, for people.
 	Ground Ground `json:"-"`
 }
 

@@ -30,8 +30,8 @@ type Operation struct {
 	Line int
 	// ObjectAt and OperationAt are the places of object and operation.
 	ObjectAt, OperationAt schemas.Position
-	// Kind, Namespace and Name of the object: a Garden, Seed, Shoot, ManagedSeed, Gardenlet or
-	// Project.
+	// Kind, Namespace and Name are the kind, the namespace and the name of the object: a Garden,
+	// Seed, Shoot, ManagedSeed, Gardenlet or Project.
 	Kind, Namespace, Name string
 	// Operation is a value of the annotation gardener.cloud/operation, or confirm-deletion.
 	Operation string
@@ -39,7 +39,7 @@ type Operation struct {
 	NotAfter time.Time
 	// NotAfterAt is the place of NotAfter.
 	NotAfterAt schemas.Position
-	// Digest of the content: an ID identifies only one operation.
+	// Digest is the digest of the content: an ID identifies only one operation.
 	Digest string
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
-// Options of Load, LoadFS and Parse.
+// Options are the options of Load, LoadFS and Parse.
 type Options struct {
 	// Root is the repository: layers may be anywhere in it, and nothing outside is read. If empty,
 	// it is the closest parent folder with .git, or else the landscape folder. Only Load uses it.

@@ -189,5 +189,5 @@ func (b itemGroup) html(named bool) htmlBlock {
 // maxLinesOnPage is the largest number of lines per field on the page.
 const maxLinesOnPage = 2000
 
-// lineClasses of lines by their first character.
+// lineClasses are the classes of lines by their first character.
 var lineClasses = map[string]string{"+": "add", "-": "remove", "@": "part"}

@@ -126,7 +126,7 @@ type Digest struct {
 type Owner struct {
 	// Kind is garden, seed or shoot: the folder of the catalogue.
 	Kind string `json:"kind"`
-	// Namespace of the declaration; it is empty for cluster-scoped owners.
+	// Namespace is the namespace of the declaration; it is empty for cluster-scoped owners.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	UID       string `json:"uid,omitempty"`

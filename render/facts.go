@@ -36,7 +36,7 @@ type Facts struct {
 // SeedFact holds the facts of a Seed for the Garden's monitoring and dashboard.
 type SeedFact struct {
 	Name string `json:"name"`
-	// IngressDomain of the Seed; it is empty if it has none.
+	// IngressDomain is the ingress domain of the Seed; it is empty if it has none.
 	IngressDomain string `json:"ingressDomain"`
 	// Private means that the Seed is not reachable from outside (label
 	// seed.gardener.cloud/network=private).
@@ -50,9 +50,9 @@ type SeedFact struct {
 
 // WildcardCertificateFact holds the facts of a certificate of the user.
 type WildcardCertificateFact struct {
-	// Name of its Secret.
+	// Name is the name of its Secret.
 	Name string `json:"name"`
-	// Checksum of its content.
+	// Checksum is the checksum of its content.
 	Checksum string `json:"checksum"`
 	// CABundle is its ca.crt, if set: base64 of PEM.
 	CABundle string `json:"caBundle,omitempty"`
@@ -68,8 +68,8 @@ type SecretFact struct {
 	Predecessor string `json:"old,omitempty"`
 	// CABundle is the PEM of the certificates of a CA, base64 encoded as in a webhook.
 	CABundle string `json:"caBundle"`
-	// PublicKey of an SSH key pair in authorized_keys form, base64 encoded; it is empty for other
-	// kinds.
+	// PublicKey is the public key of an SSH key pair in authorized_keys form, base64 encoded; it is
+	// empty for other kinds.
 	PublicKey string `json:"publicKey,omitempty"`
 }
 

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	// Catalogue holds the components; normally components.FS.
 	Catalogue fs.FS
-	// Overlays of the landscape and its layers, in the order of their application.
+	// Overlays are the overlays of the landscape and its layers, in the order of their application.
 	Overlays []Overlay
 	// ImageOverrides replace entries of the catalogue's image vector; later ones win.
 	ImageOverrides []Image

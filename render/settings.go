@@ -15,7 +15,7 @@ type settings struct {
 	rulesPassed bool
 	// checksPassed means that CheckLandscape found no error.
 	checksPassed bool
-	// kinds of owners to build; empty means all.
+	// kinds are the kinds of owners to build; empty means all.
 	kinds []string
 	// sampling is set by Sparingly; sample is the maximum of compared Shoots with unchanged
 	// declarations; it is 0 for no limit.

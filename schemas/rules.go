@@ -40,7 +40,7 @@ type Rule struct {
 	Class RuleClass `json:"class"`
 }
 
-// RuleClass of a rule: the input of its verdict besides the declarations.
+// RuleClass is the class of a rule: the input of its verdict besides the declarations.
 type RuleClass string
 
 const (

@@ -63,7 +63,7 @@ type User struct {
 // Config is a request for a secret, as a component declares it. The kind decides which fields
 // apply.
 type Config struct {
-	// Name of the request; the Secret's name starts with it.
+	// Name is the name of the request; the Secret's name starts with it.
 	Name string `json:"name,omitempty"`
 	Kind Kind   `json:"kind"`
 
@@ -90,14 +90,14 @@ type Config struct {
 	// the default is 80.
 	RenewAfterValidityPercentage int `json:"renewAfterValidityPercentage,omitempty"`
 
-	// Bits of an RSA key of kind rsaPrivateKey or sshKeypair; the default is 4096. Certificates use
-	// 3072.
+	// Bits is the length of an RSA key of kind rsaPrivateKey or sshKeypair; the default is 4096.
+	// Certificates use 3072.
 	Bits int `json:"bits,omitempty"`
 
-	// Provider of an encryption key: aescbc (default), aesgcm or secretbox.
+	// Provider is the provider of an encryption key: aescbc (default), aesgcm or secretbox.
 	Provider string `json:"provider,omitempty"`
 
-	// Users of a static token file.
+	// Users are the users of a static token file.
 	Users []User `json:"users,omitempty"`
 
 	// Username (default admin) and PasswordLength (default 32) of basic authentication.

@@ -7,9 +7,9 @@ import (
 
 // Fact is the part of a secret that rendering may use; it contains no secret value.
 type Fact struct {
-	// Name of the current Secret.
+	// Name is the name of the current Secret.
 	Name string `json:"name"`
-	// Checksum of its data.
+	// Checksum is the checksum of its data.
 	Checksum string `json:"checksum"`
 	// Bundle is the name of the Secret with the current and the old certificate or key.
 	Bundle string `json:"bundle,omitempty"`
@@ -18,7 +18,7 @@ type Fact struct {
 	// CABundle are the certificates of a CA, current and old, as base64 of PEM: the form of a
 	// webhook's caBundle.
 	CABundle string `json:"caBundle,omitempty"`
-	// PublicKey of an SSH key pair, as base64 of its authorized_keys form.
+	// PublicKey is the public key of an SSH key pair, as base64 of its authorized_keys form.
 	PublicKey string `json:"publicKey,omitempty"`
 }
 
@@ -46,9 +46,9 @@ func (m *Manager) Facts() map[string]Fact {
 
 // Secret is the content of a generated Secret, for clients, never for renders.
 type Secret struct {
-	// Name of the Secret.
+	// Name is the name of the Secret.
 	Name string
-	// Data by its keys.
+	// Data is the data by its keys.
 	Data map[string]Value
 }
 

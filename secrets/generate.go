@@ -18,14 +18,14 @@ import (
 
 // Ref names the Secrets that fulfil a request.
 type Ref struct {
-	// Name of the request.
+	// Name is the name of the request.
 	Name string
 	// Namespace and Secret name the current Secret.
 	Namespace, Secret string
 	// Bundle names the Secret with the current and old certificate or key; it is empty for kinds
 	// without one.
 	Bundle string
-	// Checksum of the current Secret's data.
+	// Checksum is the checksum of the current Secret's data.
 	Checksum string
 }
 

@@ -15,9 +15,9 @@ import (
 
 // Credentials authenticate a connection to a server. They never print.
 type Credentials struct {
-	// Username and Password for HTTPS and OCI.
+	// Username and Password are the username and the password for HTTPS and OCI.
 	Username, Password string
-	// BearerToken for HTTPS and OCI.
+	// BearerToken is the bearer token for HTTPS and OCI.
 	BearerToken string
 	// CA are trusted certificates besides those of the system.
 	CA []byte

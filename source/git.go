@@ -23,10 +23,10 @@ type gitRemote struct {
 	location *url.URL
 	keys     *signature.Keys
 	wire     wire
-	// submoduleDepth of this repository among nested submodules.
+	// submoduleDepth is the depth of this repository among nested submodules.
 	submoduleDepth int
 
-	// capabilities of the server, from its last answer.
+	// capabilities are the capabilities of the server, from its last answer.
 	capabilities atomic.Pointer[capability.List]
 	// transferSlot permits one transfer at a time.
 	transferSlot chan struct{}

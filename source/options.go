@@ -11,9 +11,11 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// Options of a Remote. Nothing is read from the environment, ~/.ssh or ~/.gitconfig.
+// Options are the options of a Remote. Nothing is read from the environment, ~/.ssh or
+// ~/.gitconfig.
 type Options struct {
-	// URL of the repository (https, http, ssh, file) or, without a tag, of the artifact (oci).
+	// URL is the URL of the repository (https, http, ssh, file) or, without a tag, of the artifact
+	// (oci).
 	URL string
 	// Ref selects the revision. The default is branch main, and the tag latest for an artifact.
 	Ref landscapev1alpha1.Reference
@@ -21,11 +23,11 @@ type Options struct {
 	Submodules bool
 	// Insecure allows credentials, and artifacts, over plain HTTP.
 	Insecure bool
-	// Timeout of one Resolve, Fetch or At. The default is 2m.
+	// Timeout is the timeout of one Resolve, Fetch or At. The default is 2m.
 	Timeout time.Duration
-	// Credentials for the server; see CredentialsOf.
+	// Credentials are the credentials for the server; see CredentialsOf.
 	Credentials Credentials
-	// Proxy for connections; see ProxyOf. Zero means none.
+	// Proxy is the proxy for connections; see ProxyOf. Zero means none.
 	Proxy Proxy
 	// Verify requires signatures. Git only.
 	Verify *Verify
@@ -38,9 +40,9 @@ type Options struct {
 	// Applied is the revision that was applied last, in the format of Head.Revision. It detects a
 	// rewritten tag even if Dir was lost.
 	Applied string
-	// Limits of transfers and storage.
+	// Limits are the limits of transfers and storage.
 	Limits Limits
-	// Clock for the validity of keys. The default is the real one.
+	// Clock is the clock for the validity of keys. The default is the real one.
 	Clock clock.PassiveClock
 }
 
@@ -64,9 +66,9 @@ type Limits struct {
 	// Object is the maximum size of a transferred file, read or not: it is held in memory while the
 	// transfer is checked. The default is 128 MiB.
 	Object int64
-	// Files of one revision. The default is 100,000.
+	// Files are the files of one revision. The default is 100,000.
 	Files int
-	// Submodules of one revision, nested ones included. The default is 32.
+	// Submodules are the submodules of one revision, nested ones included. The default is 32.
 	Submodules int
 }
 

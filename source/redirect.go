@@ -24,7 +24,7 @@ type redirectTransport struct {
 	registry http.RoundTripper
 	// otherHosts sends without credentials.
 	otherHosts guardedTransport
-	// host of the registry, as in its URL.
+	// host is the host of the registry, as in its URL.
 	host string
 	// isAddressAllowed reports whether requests to an address are permitted.
 	isAddressAllowed func(netip.Addr) bool
@@ -73,7 +73,8 @@ func localAddressError(host string) error {
 // registryDialer records how the registry was reached: equally near addresses are permitted for its
 // blobs.
 type registryDialer struct {
-	// address of the registry with its port, as it is dialled. With a proxy it is not dialled.
+	// address is the address of the registry with its port, as it is dialled. With a proxy it is
+	// not dialled.
 	address     string
 	lastAddress atomic.Pointer[netip.Addr]
 }

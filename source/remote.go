@@ -26,9 +26,9 @@ type Remote interface {
 
 // Head is the target of a reference. Equal heads are the same revision.
 type Head struct {
-	// Name of the branch or tag; it is empty if only a commit or digest was requested.
+	// Name is the name of the branch or tag; it is empty if only a commit or digest was requested.
 	Name string
-	// Commit in hexadecimal, or the digest of an artifact (`sha256:…`).
+	// Commit is the commit in hexadecimal, or the digest of an artifact (`sha256:…`).
 	Commit string
 	// Tag is the object of an annotated tag; it is empty for branches and lightweight tags.
 	Tag string
@@ -88,7 +88,7 @@ type Snapshot struct {
 	// FS has the files. It is an fs.ReadLinkFS that does not follow links. Files are read when they
 	// are opened.
 	FS fs.FS
-	// Author and Subject of the commit, on one line each.
+	// Author and Subject are the author and the subject of the commit, on one line each.
 	Author, Subject string
 	// When the commit was made; for an artifact its creation time, if it has one.
 	When time.Time

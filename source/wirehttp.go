@@ -21,7 +21,8 @@ import (
 
 const (
 	userAgent = "git/pergola"
-	// maxRedirects of the request for references; like Git, no other request follows redirects.
+	// maxRedirects is the maximum number of redirects of the request for references; like Git, no
+	// other request follows redirects.
 	maxRedirects = 5
 )
 

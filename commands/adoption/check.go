@@ -16,7 +16,7 @@ import (
 
 // Adopter checks a landscape that upstream's controllers run, stops them, and starts them again.
 type Adopter struct {
-	// Converger of the landscape. It must not hold leases.
+	// Converger is the converger of the landscape. It must not hold leases.
 	Converger *landscape.Converger
 	// Landscape is the name of the landscape.
 	Landscape string

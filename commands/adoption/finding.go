@@ -54,7 +54,8 @@ type Finding struct {
 	Text    string   `json:"text"`
 	// Advice is the advice, or "".
 	Advice string `json:"do,omitempty"`
-	// Fields that differ: old is the live value, new is that of Git. Secret values are omitted.
+	// Fields are the fields that differ: old is the live value, new is that of Git. Secret values
+	// are omitted.
 	Fields []change.Field `json:"fields,omitempty"`
 }
 

@@ -18,7 +18,7 @@ import (
 
 // StopResult describes a stop that is planned or done.
 type StopResult struct {
-	// Controllers to stop, in this order.
+	// Controllers are the controllers to stop, in this order.
 	Controllers []Controller `json:"controllers"`
 	// Approval is the id that approves stopping exactly these controllers.
 	Approval string `json:"approval,omitempty"`

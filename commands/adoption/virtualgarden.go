@@ -81,7 +81,7 @@ type virtualGardenIdentity struct {
 	cluster string
 	// address is the cluster IP of Service kubernetes.
 	address string
-	// issuer of its tokens.
+	// issuer is the issuer of its tokens.
 	issuer string
 }
 

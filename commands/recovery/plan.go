@@ -88,7 +88,7 @@ func (e *RefusedError) Error() string {
 // Restorer restores a backup.
 type Restorer struct {
 	Archive *Archive
-	// Converger of the landscape.
+	// Converger is the converger of the landscape.
 	Converger *landscape.Converger
 	// Landscape is the name of the landscape.
 	Landscape string

@@ -12,14 +12,15 @@ import (
 type Answer struct {
 	// Subject is inlined in JSON.
 	Subject Subject `json:"-"`
-	// Value in Git; it is nil if Git does not declare the field.
+	// Value is the value in Git; it is nil if Git does not declare the field.
 	Value *Value `json:"value,omitempty"`
-	// Owner, Component and Bundle of a rendered object; it is "" for a declared one.
+	// Owner, Component and Bundle are the owner, the component and the bundle of a rendered object;
+	// it is "" for a declared one.
 	Owner     string `json:"owner,omitempty"`
 	Component string `json:"component,omitempty"`
 	Bundle    string `json:"bundle,omitempty"`
-	// ManagedResource with the bundle, NAMESPACE/NAME, and its class; it is "" if the bundle is
-	// applied directly.
+	// ManagedResource is the ManagedResource with the bundle, NAMESPACE/NAME, and its class; it is
+	// "" if the bundle is applied directly.
 	ManagedResource string `json:"managedResource,omitempty"`
 	Class           string `json:"class,omitempty"`
 	// Inventory is the ConfigMap with the objects of a direct bundle or of the declarations.
@@ -59,7 +60,7 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 	}{a.Subject, fields(a)})
 }
 
-// Value of a field. Secret values are omitted.
+// Value is the value of a field. Secret values are omitted.
 type Value struct {
 	Value  any  `json:"value,omitempty"`
 	Hidden bool `json:"hidden,omitempty"`
@@ -75,9 +76,9 @@ type Place struct {
 	Column int `json:"column,omitempty"`
 	// IsExact: the line writes this field, not a field around it.
 	IsExact bool `json:"exact"`
-	// Layer of the landscape; it is "" for the landscape itself.
+	// Layer is the layer of the landscape; it is "" for the landscape itself.
 	Layer string `json:"layer,omitempty"`
-	// Text of the line in templates and overlays.
+	// Text is the text of the line in templates and overlays.
 	Text string `json:"text,omitempty"`
 	// Change is the commit that wrote the line.
 	Change *blame.Answer `json:"change,omitempty"`
@@ -94,7 +95,7 @@ type SourceField struct {
 	Place   *Place `json:"place,omitempty"`
 }
 
-// Image of the catalogue.
+// Image is the image of the catalogue.
 type Image struct {
 	Name      string `json:"name"`
 	Reference string `json:"reference"`

@@ -17,9 +17,9 @@ import (
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
-// Options for Explain.
+// Options are the options for Explain.
 type Options struct {
-	// Catalogue to render the landscape with.
+	// Catalogue is the catalogue to render the landscape with.
 	Catalogue fs.FS
 	// CatalogueDir is its folder, whose files have a history, or "".
 	CatalogueDir string
@@ -99,7 +99,7 @@ type objectMatch struct {
 	bundle render.Bundle
 	origin render.Origin
 	input  *render.Input
-	// path of the field in the question.
+	// path is the path of the field in the question.
 	path string
 }
 

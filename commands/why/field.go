@@ -14,7 +14,7 @@ import (
 type step struct {
 	// key of a map; it is "" for an item of a list.
 	key string
-	// index of an item, and the field that identifies it with its value, if any.
+	// index is the index of an item, and the field that identifies it with its value, if any.
 	index      int
 	name, text string
 }

@@ -48,7 +48,7 @@ func (p declarationPart) children() []declarationPart {
 	return out
 }
 
-// effect of changing a part.
+// effect is the effect of changing a part.
 type effect int
 
 const (

@@ -46,7 +46,7 @@ type Credentials struct {
 type Puller struct {
 	// Dir caches charts across restarts.
 	Dir string
-	// Proxy of the connections. Zero means none.
+	// Proxy is the proxy of the connections. Zero means none.
 	Proxy source.Proxy
 	Clock clock.PassiveClock
 

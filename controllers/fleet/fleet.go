@@ -60,8 +60,8 @@ type Member[O Owner] struct {
 	Pool string
 }
 
-// Options of a fleet. Clock and Slots are required; the others are required for Set with members
-// that converge.
+// Options are the options of a fleet. Clock and Slots are required; the others are required for Set
+// with members that converge.
 type Options[O Owner] struct {
 	Clock clock.WithTicker
 	// Slots is how many members of a pool converge at a time.
@@ -83,7 +83,7 @@ type Fleet[O Owner] struct {
 
 	mu      sync.Mutex
 	members map[string]*member[O]
-	// slots of each pool: a member puts one element in while it works.
+	// slots are the slots of each pool: a member puts one element in while it works.
 	slots map[string]chan struct{}
 	// succeeded has the members whose last run succeeded, including dropped ones: others may still
 	// depend on them.

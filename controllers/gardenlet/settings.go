@@ -28,7 +28,7 @@ import (
 type settings struct {
 	publication *seedpublication.Publication
 	reconciler  *owner.Reconciler
-	// digests of all settings that affect the owners of a kind.
+	// digests are the digests of all settings that affect the owners of a kind.
 	digests        map[string]string
 	forceConflicts bool
 	// requiresReview reports whether reviews must have shown every deletion.

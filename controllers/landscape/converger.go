@@ -32,9 +32,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// Options of a Converger.
+// Options are the options of a Converger.
 type Options struct {
-	// Catalogue of components, normally components.FS.
+	// Catalogue is the catalogue of components, normally components.FS.
 	Catalogue   fs.FS
 	Connections Connections
 	Listeners   Listeners
@@ -69,7 +69,8 @@ type Connections struct {
 	// Engine to apply with; nil makes one. NewEngine must have made it for a landscape with the
 	// same spec.forceConflicts.
 	Engine *apply.Engine
-	// Leases that the process holds: this converger neither acquires nor releases them.
+	// Leases are the leases that the process holds: this converger neither acquires nor releases
+	// them.
 	Leases []*SharedLease
 	// OutsideCluster means that the process does not run in the runtime cluster, so it cannot
 	// resolve names of Services.
@@ -98,7 +99,7 @@ type SharedState struct {
 	// TokenRequester requests the tokens of control planes across convergers; nil makes a converger
 	// do so until Close.
 	TokenRequester *accesstokens.Requester
-	// PermitMemory of permissions that convergers share; nil gives each its own.
+	// PermitMemory is the memory of permissions that convergers share; nil gives each its own.
 	PermitMemory *permit.RunMemory
 }
 
@@ -108,7 +109,7 @@ type ProcessIdentity struct {
 	Holder string
 	// RetriesFailures means that the process retries after a failure; lastOperation shows it.
 	RetriesFailures bool
-	// Version of this program, for status.gardener.
+	// Version is the version of this program, for status.gardener.
 	Version string
 }
 

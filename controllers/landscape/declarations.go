@@ -22,7 +22,7 @@ const FieldManager = "pergola-landscape"
 // AnnotationCluster is the cluster of an object.
 const AnnotationCluster = landscapes.AnnotationCluster
 
-// declarations of one cluster, for the engine.
+// declarations are the declarations of one cluster, for the engine.
 type declarations struct {
 	objects []*unstructured.Unstructured
 	sources map[apply.Ref]string

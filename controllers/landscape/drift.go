@@ -38,7 +38,7 @@ type driftSet struct{ cluster, name string }
 
 // setProblems contains the failed repairs of a set.
 type setProblems struct {
-	// problems by object.
+	// problems are the problems by object.
 	problems map[apply.Ref]string
 	// lastReported is the last drift event that was reported as repaired. The event repeats while
 	// other objects of its set fail.

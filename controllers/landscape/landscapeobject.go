@@ -28,7 +28,8 @@ type ObjectStatus struct {
 	Name      string `json:"name"`
 	// Ready means that its condition Ready is True, and that it is not suspended.
 	Ready bool `json:"ready"`
-	// Reason and Message of the condition Ready; empty before the operator has written it.
+	// Reason and Message are the reason and the message of the condition Ready; empty before the
+	// operator has written it.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Suspension has reason, author and end of a suspension; it is nil if it is not suspended.
@@ -52,7 +53,7 @@ type HeldCounts struct {
 	IsMinimum bool `json:"heldInPart,omitempty"`
 	// ByCluster is the number by cluster: runtime, virtual, and the seeds.
 	ByCluster map[string]int `json:"heldOn,omitempty"`
-	// reasons by cluster and object.
+	// reasons are the reasons by cluster and object.
 	reasons map[string]string
 }
 

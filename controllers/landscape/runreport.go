@@ -23,7 +23,8 @@ type RunReport struct {
 	Written tally.ChangeCounts `json:"written"`
 	// HandedOverFields are declared fields that controllers own.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
-	// Operations of operations/ that were executed, in this run or before, newest first.
+	// Operations are the operations of operations/ that were executed, in this run or before,
+	// newest first.
 	Operations []landscapev1alpha1.OperationRecord `json:"operations,omitempty"`
 	// PendingOperations are pending operations of operations/: not requested, not started, or
 	// expired.

@@ -20,7 +20,7 @@ import (
 
 // StaleRole describes a role without a living process.
 type StaleRole struct {
-	// Lease of the role, NAMESPACE/NAME.
+	// Lease is the Lease of the role, NAMESPACE/NAME.
 	Lease string `json:"lease"`
 	// Holder is the last holder; it is empty if it has released the lease, or if there was none.
 	Holder string `json:"holder,omitempty"`

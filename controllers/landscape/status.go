@@ -61,7 +61,7 @@ type OwnerStatus struct {
 	Ready         bool                             `json:"ready"`
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
 	Conditions    []gardencorev1beta1.Condition    `json:"conditions,omitempty"`
-	// Rotations of credentials that are not complete, and their next steps.
+	// Rotations are the rotations of credentials that are not complete, and their next steps.
 	Rotations []string `json:"rotations,omitempty"`
 	// HealthCheckedAt is the time of the last health check, if known.
 	HealthCheckedAt *time.Time `json:"judgedAt,omitempty"`

@@ -12,9 +12,9 @@ import (
 type Destination struct {
 	Name string
 	Type landscapev1alpha1.NotificationType
-	// Provider of the forge of a commit status: github, gitlab, gitea or forgejo.
+	// Provider is the provider of the forge of a commit status: github, gitlab, gitea or forgejo.
 	Provider string
-	// URL of the webhook, or of the forge or its API; "" means the forge at the host of
+	// URL is the URL of the webhook, or of the forge or its API; "" means the forge at the host of
 	// Event.SourceURL.
 	URL string
 	// Token is the access to the forge, or the signing key of the webhook.

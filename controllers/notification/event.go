@@ -32,7 +32,7 @@ const (
 
 // Event is something that happened to a Landscape.
 type Event struct {
-	// Landscape of the event, and its UID.
+	// Landscape is the Landscape of the event, and its UID.
 	Landscape types.NamespacedName
 	UID       types.UID
 	// Revision as in the Landscape's status (main@sha1:…), and the commit in it ("" for an OCI
@@ -41,10 +41,10 @@ type Event struct {
 	// SourceURL is the repository, as in spec.source.url.
 	SourceURL string
 	Phase     Phase
-	// Reason in CamelCase, as in the condition.
+	// Reason is the reason in CamelCase, as in the condition.
 	Reason   string
 	Severity Severity
-	// Message for people.
+	// Message is the message for people.
 	Message string
 	// At is the time of the event; zero: now.
 	At time.Time

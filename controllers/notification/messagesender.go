@@ -90,7 +90,7 @@ const requestTimeout = 15 * time.Second
 
 // Message is the JSON body of a webhook.
 type Message struct {
-	// Version of this format: 1. Fields may be added to it.
+	// Version is the version of this format: 1. Fields may be added to it.
 	Version int `json:"version"`
 	// ID is the same for all tries of one message.
 	ID        string    `json:"id"`
@@ -109,7 +109,7 @@ type Message struct {
 	Dropped int `json:"dropped,omitempty"`
 }
 
-// Landscape of a Message.
+// Landscape is the Landscape of a Message.
 type Landscape struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

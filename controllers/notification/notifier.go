@@ -13,15 +13,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Options of a Notifier. The zero value of each has a default.
+// Options are the options of a Notifier. The zero value of each has a default.
 type Options struct {
-	// Recorder of Kubernetes events (events.k8s.io); nil: none.
+	// Recorder is the recorder of Kubernetes events (events.k8s.io); nil: none.
 	Recorder events.EventRecorder
 	Log      logr.Logger
 	Clock    clock.Clock
 	// TargetURL returns the link of a commit status; nil, or "": none.
 	TargetURL func(Event) string
-	// Proxy for webhooks and forges, as http.ProxyFromEnvironment; nil: none.
+	// Proxy is the proxy for webhooks and forges, as http.ProxyFromEnvironment; nil: none.
 	Proxy func(*http.Request) (*url.URL, error)
 	// RepeatInterval is the minimum time between equal webhooks or events. The default is 10m.
 	RepeatInterval time.Duration

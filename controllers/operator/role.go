@@ -41,9 +41,9 @@ type Role struct {
 	// OutsideCluster means that the process runs outside the runtime cluster and cannot resolve its
 	// Services.
 	OutsideCluster bool
-	// Namespace of the Landscapes; it is empty for all.
+	// Namespace is the namespace of the Landscapes; it is empty for all.
 	Namespace string
-	// Catalogue of components, normally components.FS.
+	// Catalogue is the catalogue of components, normally components.FS.
 	Catalogue fs.FS
 	// Evaluator evaluates CUE files, in separate processes if they are not trusted.
 	Evaluator evaluation.Evaluator
@@ -58,7 +58,7 @@ type Role struct {
 	PolicyNamespaces []labels.Selector
 	// Holder is the holder identity in the lease.
 	Holder string
-	// Version of this program.
+	// Version is the version of this program.
 	Version string
 	Clock   clock.WithTicker
 	Log     *slog.Logger

@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// BundleHealth of a bundle, worst first.
+// BundleHealth is the health of a bundle, worst first.
 type BundleHealth string
 
 // The states. notApplied: an object was never applied, or the ManagedResource reports a failure.
@@ -41,7 +41,7 @@ type BundleState struct {
 	Cluster   string       `json:"cluster"`
 	Objects   int          `json:"objects"`
 	State     BundleHealth `json:"state"`
-	// Reason and Message of the first unhealthy object.
+	// Reason and Message are the reason and the message of the first unhealthy object.
 	Reason  string   `json:"reason,omitempty"`
 	Message string   `json:"message,omitempty"`
 	Codes   []string `json:"codes,omitempty"`

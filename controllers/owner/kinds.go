@@ -20,7 +20,7 @@ const FieldManager = "pergola"
 
 // kindSettings are the differences between the kinds.
 type kindSettings struct {
-	// secretsManagerIdentity of the secrets manager (upstream's).
+	// secretsManagerIdentity is the identity of the secrets manager (upstream's).
 	secretsManagerIdentity string
 	// fieldManager is the field manager of annotations and status.
 	fieldManager string

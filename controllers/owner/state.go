@@ -17,7 +17,7 @@ import (
 // State is the result of an owner's last run. It is a value: transitions replace lists and maps
 // instead of changing them, so that copies stay valid.
 type State struct {
-	// bundles of the last rendering.
+	// bundles are the bundles of the last render.
 	bundles []render.Bundle
 	// failures has the error of the last apply, by bundle.
 	failures map[string]string

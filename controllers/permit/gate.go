@@ -14,10 +14,12 @@ import (
 // Gate holds deletions and recreations beyond an ordinary change. The diff before a merge and the
 // engine use the same gate. The zero value holds nothing.
 type Gate struct {
-	// MaxDeletions in one run on one cluster; nil means unlimited, 0 holds every deletion.
+	// MaxDeletions is the maximum number of deletions in one run on one cluster; nil means
+	// unlimited, 0 holds every deletion.
 	MaxDeletions *int
-	// MaxShare of the objects of a cluster in one run, in percent; nil means unlimited, 0 holds
-	// every deletion. A share above 0 does not hold up to MinDeletionsForShare deletions.
+	// MaxShare is the maximum share of the objects of a cluster in one run, in percent; nil means
+	// unlimited, 0 holds every deletion. A share above 0 does not hold up to MinDeletionsForShare
+	// deletions.
 	MaxShare *int
 	// Protected kinds are never deleted without approval: `Kind` in any API group, or `Kind.group`;
 	// `Kind.` is the core group.

@@ -76,7 +76,7 @@ type SeedReview struct {
 
 // SeedEntry is an object that owners lose.
 type SeedEntry struct {
-	// Number of the change that showed the object, At its publication.
+	// Number is the number of the change that showed the object, At its publication.
 	Number int       `json:"number"`
 	At     time.Time `json:"at"`
 	// Object as in NormalizedObject, Owners as `shoot garden-local/demo`.

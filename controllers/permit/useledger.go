@@ -16,7 +16,7 @@ import (
 
 // ApprovalUse records the objects of a used approval.
 type ApprovalUse struct {
-	// Owner of the objects.
+	// Owner is the owner of the objects.
 	Owner string `json:"owner,omitempty"`
 	// DeletableObjects are the objects that may still be deleted.
 	DeletableObjects []DeletableObject `json:"passing,omitempty"`

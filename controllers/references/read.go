@@ -16,8 +16,9 @@ import (
 
 // LookupResult is one reference and its object.
 type LookupResult struct {
-	crosscheck.ConfigReference
-	// Namespace of the object; empty means the namespace of the owner's references.
+	across.ConfigReference
+	// Namespace is the namespace of the object; empty means the namespace of the owner's
+	// references.
 	Namespace string
 	// Credentials marks the Secret behind the binding of a Shoot. Fields then name the binding.
 	Credentials bool

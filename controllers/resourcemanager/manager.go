@@ -25,7 +25,7 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// Options of a Manager.
+// Options are the options of a Manager.
 type Options struct {
 	// Source holds the ManagedResources and their Secrets; its live cache must hold all
 	// ManagedResources (SourceOptions). Target receives the objects; both may be the same.
@@ -34,7 +34,7 @@ type Options struct {
 	Class string
 	// ClusterID prefixes the origin annotation if source and target differ.
 	ClusterID string
-	// Namespace of the ManagedResources; empty means all.
+	// Namespace is the namespace of the ManagedResources; empty means all.
 	Namespace string
 	Pace      Pace
 	// Clock is the real one by default.
@@ -49,7 +49,8 @@ type Options struct {
 	LeaveToGarbageCollector bool
 	// HealthRules take precedence over those of the kinds; it is nil for none.
 	HealthRules health.Rules
-	// Version of this program: another version may apply the same manifests differently.
+	// Version is the version of this program: another version may apply the same manifests
+	// differently.
 	Version string
 	// Force takes fields over from other managers. By default they are conflicts; an object can
 	// force with the annotation landscape.pergola.dev/force-conflicts.

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// metrics of a Manager. Values that are counted elsewhere are read at each scrape.
+// metrics are the metrics of a Manager. Values that are counted elsewhere are read at each scrape.
 type metrics struct {
 	durations *prometheus.HistogramVec
 	objects   *prometheus.CounterVec

@@ -48,7 +48,7 @@ type Role struct {
 	HealthRules health.Rules
 	// ExistenceOnly and Force are those of Options.
 	ExistenceOnly, Force bool
-	// Version of this program.
+	// Version is the version of this program.
 	Version string
 	Log     *slog.Logger
 }

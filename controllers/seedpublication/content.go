@@ -30,8 +30,8 @@ type Content struct {
 	Catalogue string
 	// Folder is the landscape folder in Files.
 	Folder string
-	// Files by path in the repository: landscape.yaml with the settings for seeds, overlays, and
-	// the default domains.
+	// Files are the files by path in the repository: landscape.yaml with the settings for seeds,
+	// overlays, and the default domains.
 	Files map[string][]byte
 	// Review says whether a review is required; Files contain it as well.
 	Review landscapev1alpha1.ReviewMode

@@ -51,7 +51,7 @@ type Publication struct {
 	Content
 	// Revision is the revision that last changed the content.
 	Revision string
-	// Digest of catalogue, folder and files: SHA-256 in hexadecimal.
+	// Digest is the digest of catalogue, folder and files: SHA-256 in hexadecimal.
 	Digest string
 	// PublishedAt is the time of publication.
 	PublishedAt time.Time

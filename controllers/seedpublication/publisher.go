@@ -34,12 +34,12 @@ type Publisher struct {
 	GracePeriod time.Duration
 }
 
-// PublishResult of a publication.
+// PublishResult is the result of a publication.
 type PublishResult struct {
 	// ChangedObjects is the number of changed objects; it is 0 if all exist unchanged.
 	ChangedObjects int
-	// Revision and Digest of the current publication: without changes, the revision is older than
-	// the given one.
+	// Revision and Digest are the revision and the digest of the current publication: without
+	// changes, the revision is older than the given one.
 	Revision, Digest string
 }
 

@@ -31,7 +31,7 @@ const (
 
 // SeedReport is the state of a seed.
 type SeedReport struct {
-	// Digest of the publication in use; it is empty without one.
+	// Digest is the digest of the publication in use; it is empty without one.
 	Digest string `json:"digest,omitempty"`
 	// Converging are owners, "Shoot namespace/name", that are not reconciled yet with the current
 	// declarations and publication; 10 at most, ConvergingMore counts the rest. Failing are the
@@ -53,9 +53,9 @@ type SeedReport struct {
 
 // HeldObject is a held object on a seed.
 type HeldObject struct {
-	// Owner of the object, as in Converging.
+	// Owner is the owner of the object, as in Converging.
 	Owner string `json:"owner"`
-	// Cluster of the object: the seed, or a cluster beyond it.
+	// Cluster is the cluster of the object: the seed, or a cluster beyond it.
 	Cluster string `json:"cluster"`
 	// Object, as "Kind namespace/name", and the reason why it is held.
 	Object string        `json:"object"`

@@ -22,7 +22,7 @@ import (
 // FieldManager owns the installed objects.
 const FieldManager = "pergola-install"
 
-// Options of an Installer.
+// Options are the options of an Installer.
 type Options struct {
 	Cluster *apply.Cluster
 	// Seed is the seed of a deploy.GardenletAccess: the virtual garden has one installation for
@@ -77,8 +77,8 @@ func New(role deploy.Role, namespace string, o Options) *Installer {
 	return &Installer{role: role, namespace: namespace, options: o, engine: conventions.NewEngine(apply.Options{Clock: o.Clock})}
 }
 
-// objectGroups of an installation: objects that outlive it, and objects that are deleted with it.
-// Priority classes are neither: the Garden or Seed has them, too.
+// objectGroups are the groups of objects of an installation: objects that outlive it, and objects
+// that are deleted with it. Priority classes are neither: the Garden or Seed has them, too.
 type objectGroups struct {
 	retained, removable, priorityClasses []*unstructured.Unstructured
 }

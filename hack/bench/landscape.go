@@ -49,7 +49,7 @@ type landscape struct {
 	Seeds     []seed
 	Projects  []project
 	Regions   []string
-	// folders and files of the Shoots, relative to dir.
+	// folders and files are the folders and the files of the Shoots, relative to dir.
 	folders, files []string
 	changes        int
 }

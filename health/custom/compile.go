@@ -13,9 +13,10 @@ import (
 // Rule judges objects of a kind. At least one of Healthy and Progressing is set; the built-in rule
 // of the kind decides the other one.
 type Rule struct {
-	// APIGroup of the kind; empty is the core group. The rule applies to all versions.
+	// APIGroup is the API group of the kind; empty is the core group. The rule applies to all
+	// versions.
 	APIGroup string
-	// Kind of the objects.
+	// Kind is the kind of the objects.
 	Kind string
 	// Healthy is a CEL expression over `self` that yields a bool.
 	Healthy string

@@ -9,9 +9,10 @@ import (
 type Error struct {
 	// Rule is the index in the list of rules.
 	Rule int
-	// Field of the rule: kind, healthy, progressing or message.
+	// Field is the field of the rule: kind, healthy, progressing or message.
 	Field string
-	// Line and Column in the expression, both from 1; it is 0 for the field as a whole.
+	// Line and Column are the line and the column in the expression, both from 1; it is 0 for the
+	// field as a whole.
 	Line, Column int
 	// Message says what is wrong and how to fix it.
 	Message string

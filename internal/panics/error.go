@@ -9,10 +9,10 @@ import (
 
 // Error is a recovered panic.
 type Error struct {
-	// Value of the panic. An error value that is not a runtime.Error is the cause; anything else is
-	// a fault of Pergola.
+	// Value is the value of the panic. An error value that is not a runtime.Error is the cause;
+	// anything else is a fault of Pergola.
 	Value any
-	// Stack of the goroutine that panicked. It contains no values of variables.
+	// Stack is the stack of the goroutine that panicked. It contains no values of variables.
 	Stack []byte
 }
 

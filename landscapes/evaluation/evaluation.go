@@ -32,7 +32,7 @@ type File struct {
 	Data []byte `json:"data"`
 }
 
-// Result of a package. If it has violations, objects may be missing.
+// Result is the result of a package. If it has violations, objects may be missing.
 type Result struct {
 	// Objects are values with apiVersion and kind, in the order of the package.
 	Objects []*Value `json:"objects,omitempty"`

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Limits of one worker process.
+// Limits are the limits of one worker process.
 type Limits struct {
 	// Timeout is the longest time for one package; the default is 30 seconds.
 	Timeout time.Duration `json:"timeout"`

@@ -14,9 +14,9 @@ import (
 
 // Error describes an invalid window.
 type Error struct {
-	// Field of the window, such as schedule.
+	// Field is the field of the window, such as schedule.
 	Field string
-	// Value of the field.
+	// Value is the value of the field.
 	Value string
 	// Message says what is wrong and what to write instead.
 	Message string

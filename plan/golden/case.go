@@ -29,7 +29,7 @@ type Case struct {
 	Declarations []map[string]any
 	// Landscape is the spec of landscape.yaml, for images and components.
 	Landscape map[string]any
-	// Facts of the owner; missing facts stay symbolic.
+	// Facts are the facts of the owner; missing facts stay symbolic.
 	Facts render.Facts
 	// Record is "objects", or "digests" to record only a digest of each object, for
 	// CustomResourceDefinitions.

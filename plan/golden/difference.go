@@ -30,7 +30,7 @@ type Difference struct {
 	Line   int    `json:"line,omitempty"`
 	Object string `json:"object"`
 	Action string `json:"action"`
-	// Fields with a different meaning; it is empty if only order or format differ.
+	// Fields are the fields with a different meaning; it is empty if only order or format differ.
 	Fields []change.Field `json:"fields,omitempty"`
 	// Diff is the YAML around the fields, as a unified diff.
 	Diff string `json:"diff,omitempty"`
@@ -38,7 +38,7 @@ type Difference struct {
 	Origin string `json:"origin,omitempty"`
 }
 
-// recordedDocument of a recorded file.
+// recordedDocument is a document of a recorded file.
 type recordedDocument struct {
 	object map[string]any
 	text   string

@@ -36,7 +36,7 @@ func (e External) Matches(kind, namespace, name string) bool {
 	return err == nil && called && e.Kind == kind
 }
 
-// Options of Check.
+// Options are the options of Check.
 type Options struct {
 	// Now decides which versions have expired.
 	Now time.Time

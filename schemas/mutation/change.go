@@ -26,7 +26,7 @@ type Change struct {
 	Reason string `json:"reason"`
 }
 
-// Result of the mutations of one object.
+// Result is the result of the mutations of one object.
 type Result struct {
 	// Changes are in the order of the mutations.
 	Changes []Change

@@ -20,7 +20,7 @@ const (
 // Formats returns all formats, the default first.
 func Formats() []string { return []string{FormatText, FormatJSON, FormatSARIF, FormatGitHub} }
 
-// Options of Write.
+// Options are the options of Write.
 type Options struct {
 	// Format is one of Formats; empty means text.
 	Format string

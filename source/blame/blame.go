@@ -32,7 +32,7 @@ type Answer struct {
 	Reason string  `json:"reason,omitempty"`
 }
 
-// Limits of the work for one line. The zero values mean the defaults.
+// Limits are the limits of the work for one line. The zero values mean the defaults.
 type Limits struct {
 	// Commits is the maximum number of commits to read; the default is 20,000.
 	Commits int

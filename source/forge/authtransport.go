@@ -20,9 +20,9 @@ const maxResponseSize = 16 << 20
 
 // Error is a refusal by a forge.
 type Error struct {
-	// Status of the answer.
+	// Status is the status of the answer.
 	Status int
-	// Message of the forge, bounded and without the token.
+	// Message is the message of the forge, bounded and without the token.
 	Message string
 	// RetryAfter is the wait that the forge asks for; it is 0 if it names none.
 	RetryAfter time.Duration

@@ -22,8 +22,8 @@ const maxCommentPages = 50
 type Comment struct {
 	// Marker identifies the comment. It is an invisible part of the text.
 	Marker string
-	// Body in Markdown. If it is only white space, DeleteEmpty deletes the comment; without
-	// DeleteEmpty it is an error.
+	// Body is the body in Markdown. If it is only white space, DeleteEmpty deletes the comment;
+	// without DeleteEmpty it is an error.
 	Body        string
 	DeleteEmpty bool
 	// Author is the login of the token, if known; otherwise the forge is asked.
@@ -45,10 +45,10 @@ const (
 	Absent    Outcome = "absent" // there is no text, and there was no comment
 )
 
-// Result of Keep.
+// Result is the result of Keep.
 type Result struct {
 	Outcome Outcome
-	// Link to the comment, if the forge returns one.
+	// Link is the link to the comment, if the forge returns one.
 	Link string
 	// TruncatedLines is the number of lines that did not fit.
 	TruncatedLines int

@@ -32,16 +32,16 @@ func Providers() []string { return []string{GitHub, GitLab, Gitea, Forgejo} }
 type Options struct {
 	// Provider is one of Providers.
 	Provider string
-	// URL of the forge or its API. The default is github.com or gitlab.com; it is required for
-	// Gitea and Forgejo.
+	// URL is the URL of the forge or its API. The default is github.com or gitlab.com; it is
+	// required for Gitea and Forgejo.
 	URL string
-	// Token for authentication.
+	// Token is the token for authentication.
 	Token string
 	// CA holds trusted certificates, as PEM, besides those of the system.
 	CA []byte
 	// Proxy returns the proxy of a request, like http.ProxyFromEnvironment. The default is none.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Timeout of one request. The default is 30s.
+	// Timeout is the timeout of one request. The default is 30s.
 	Timeout time.Duration
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/jenkins-x/go-scm/scm"
 )
 
-// State of a commit.
+// State is the state of a commit.
 type State string
 
 // The states that all forges support.

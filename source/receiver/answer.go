@@ -24,7 +24,7 @@ type Answer struct {
 	// Result is one word: requested, ignored, ping, refused, replayed, limited, too_large or
 	// invalid.
 	Result string `json:"result"`
-	// Message for people.
+	// Message is the message for people.
 	Message string `json:"message"`
 }
 
@@ -41,8 +41,8 @@ func (r *Receiver) answerRateLimited(w http.ResponseWriter, receiver string) {
 	r.writeAnswer(w, receiver, resultLimited, http.StatusTooManyRequests, "too many requests")
 }
 
-// counters of requests. Only proven requests have the label receiver: strangers cannot create
-// series.
+// counters are the counters of requests. Only proven requests have the label receiver: strangers
+// cannot create series.
 type counters struct{ requests *prometheus.CounterVec }
 
 func newCounters() *counters {

@@ -25,7 +25,7 @@ const (
 
 // Client requests a sync, like the post-receive hook of a bare repository.
 type Client struct {
-	// URL of the operator's receivers, without the path of a receiver.
+	// URL is the URL of the operator's receivers, without the path of a receiver.
 	URL string
 	// Token is the token in the receiver's Secret.
 	Token []byte

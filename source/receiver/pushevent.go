@@ -12,7 +12,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// deliveryKind of a delivery.
+// deliveryKind is the kind of a delivery.
 type deliveryKind int
 
 const (

@@ -13,7 +13,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// Prefix of a Receiver's paths: Prefix + NAMESPACE/LANDSCAPE/NAME.
+// Prefix is the prefix of a Receiver's paths: Prefix + NAMESPACE/LANDSCAPE/NAME.
 const Prefix = "/hooks/"
 
 // Limits of followed syncs.
@@ -23,7 +23,7 @@ const (
 	heartbeat        = 15 * time.Second
 )
 
-// Options of a Receiver.
+// Options are the options of a Receiver.
 type Options struct {
 	Requester Requester
 	Log       logr.Logger

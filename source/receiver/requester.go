@@ -44,7 +44,8 @@ type Push struct {
 	// Ref is the full name of the pushed ref (refs/heads/main); it is "" if the sender only
 	// requested a sync.
 	Ref string
-	// Commit that the ref points to now; it is "" if unknown, or if the ref was deleted.
+	// Commit is the commit that the ref points to now; it is "" if unknown, or if the ref was
+	// deleted.
 	Commit string
 	// By is the pusher, for people; it is "" if unknown. It is the sender's claim, bounded and
 	// without control characters.

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// ContentType of a followed sync: one Progress a line, and empty lines as heartbeats.
+// ContentType is the content type of a followed sync: one Progress a line, and empty lines as
+// heartbeats.
 const ContentType = "application/x-ndjson"
 
 // PhaseUnfollowed is the phase of the last line if the sync continues without being followed.

@@ -39,11 +39,11 @@ const (
 // minRetryPause and maxRetryPause bound the pauses after failed scans.
 const minRetryPause, maxRetryPause = time.Second, 10 * time.Minute
 
-// Options of the collector.
+// Options are the options of the collector.
 type Options struct {
 	// Target is the cluster to clean up; the default is that of the manager.
 	Target *rest.Config
-	// Namespaces to clean up; none means all.
+	// Namespaces are the namespaces to clean up; none means all.
 	Namespaces []string
 	// Referrers are the kinds whose objects may refer to others; default DefaultReferrers. Kinds
 	// that are not served are ignored.

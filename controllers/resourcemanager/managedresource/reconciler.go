@@ -37,7 +37,7 @@ type Reconciler struct {
 	ClusterID string
 	Clock     clock.PassiveClock
 	Data      DataSecrets
-	// Options for the engine: gate, progress.
+	// Options are the options for the engine: gate, progress.
 	Options       apply.ApplyOptions
 	Deletion      DeletionOptions
 	HealthOptions HealthOptions

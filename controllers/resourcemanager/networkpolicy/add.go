@@ -30,9 +30,9 @@ const (
 	defaultLinger = time.Minute
 )
 
-// Options of the controller. Workers, NamespaceSelectors and IngressControllerSelector are those of
-// upstream's configuration (pkg/apis/config/resourcemanager/v1alpha1,
-// NetworkPolicyControllerConfig).
+// Options are the options of the controller. Workers, NamespaceSelectors and
+// IngressControllerSelector are those of upstream's configuration
+// (pkg/apis/config/resourcemanager/v1alpha1, NetworkPolicyControllerConfig).
 type Options struct {
 	// Target is the cluster with the Services; the default is that of the manager. Its scheme must
 	// include core/v1 and networking.k8s.io/v1, and its cache all namespaces. CacheByObject saves

@@ -49,20 +49,20 @@ const AudienceGardener = "gardener"
 // fifth of its lifetime left.
 const minRetryPause, maxRetryPause = time.Second, 2 * time.Minute
 
-// Options of the token requestor.
+// Options are the options of the token requestor.
 type Options struct {
 	// Source has the Secrets, Target the ServiceAccounts; the default is the cluster of the
 	// manager.
 	Source, Target *rest.Config
-	// Class of the Secrets; the default is shoot, * selects all.
+	// Class is the class of the Secrets; the default is shoot, * selects all.
 	Class string
-	// Namespaces of the Secrets; none means all.
+	// Namespaces are the namespaces of the Secrets; none means all.
 	Namespaces []string
 	// TargetNamespace overrides the annotated namespace of all ServiceAccounts; a gardenlet sets it
 	// to that of its seed.
 	TargetNamespace string
-	// Audiences of the tokens; none means the defaults of the target's API server. See
-	// AudienceGardener.
+	// Audiences are the audiences of the tokens; none means the defaults of the target's API
+	// server. See AudienceGardener.
 	Audiences []string
 	// CABundle is for Secrets that ask for one; the default is that of Target. A CA file is read
 	// each time.

@@ -72,7 +72,7 @@ type SystemComponentsConfig struct {
 	PodTolerations  []corev1.Toleration `json:"podTolerations,omitempty"`
 }
 
-// Options of New.
+// Options are the options of New.
 type Options struct {
 	Webhooks Webhooks
 	// Source reads the cluster of extension objects without a cache: a whole collection that is
@@ -89,7 +89,8 @@ type Options struct {
 }
 
 const (
-	// defaultTokenExpiration of projected tokens and the minimum of Kubernetes, in seconds.
+	// defaultTokenExpiration is the default lifetime of projected tokens and the minimum of
+	// Kubernetes, in seconds.
 	defaultTokenExpiration, minTokenExpiration = 43200, 600
 	// maxTokenExpiration is the maximum of Kubernetes, in seconds.
 	maxTokenExpiration = 1 << 32

@@ -17,7 +17,8 @@ const (
 	tokenVolumePrefix = "kube-api-access-"
 	tokenVolume       = tokenVolumePrefix + "gardener"
 	tokenDirectory    = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// defaultFileMode of the files in the volume; maxFileMode is the maximum of Kubernetes.
+	// defaultFileMode is the default mode of the files in the volume; maxFileMode is the maximum of
+	// Kubernetes.
 	defaultFileMode, maxFileMode = 0o644, 0o777
 )
 

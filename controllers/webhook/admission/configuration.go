@@ -55,9 +55,10 @@ func (c Cluster) apiGroups() []string {
 
 // Target is where an API server finds the webhooks: URL or Service.
 type Target struct {
-	// URL of the server without path, as in https://127.0.0.1:2750.
+	// URL is the URL of the server without path, as in https://127.0.0.1:2750.
 	URL string
-	// Service of the server in the same cluster; its port defaults to 443, its path is not used.
+	// Service is the Service of the server in the same cluster; its port defaults to 443, its path
+	// is not used.
 	Service *admissionregistrationv1.ServiceReference
 	// CABundle holds the PEM authority of the server's certificate; it is empty if the API server's
 	// host trusts it.

@@ -20,7 +20,7 @@ const (
 
 // Requester is a user for whom the authorizers answer.
 type Requester struct {
-	// Seed of a gardenlet or an extension; it is empty for others.
+	// Seed is the Seed of a gardenlet or an extension; it is empty for others.
 	Seed string
 	// Shoot is the self-hosted Shoot of a gardenlet, an extension or gardenadm.
 	Shoot types.NamespacedName

@@ -1,6 +1,6 @@
 package authorizer
 
-// kind of an object, by its resource.
+// kind is the kind of an object, by its resource.
 type kind uint8
 
 // Kinds in the order of their rank. Edges lead to a higher rank: an object belongs to the owners of
@@ -38,7 +38,7 @@ const (
 	kindCount
 )
 
-// resourceNames of kinds, as in requests and messages.
+// resourceNames are the resource names of kinds, as in requests and messages.
 var resourceNames = [kindCount]string{
 	kindProject:                   "projects.core.gardener.cloud",
 	kindNamespace:                 "namespaces",

@@ -48,7 +48,7 @@ type Authorizers interface {
 	IsAllowed(user string, groups []string, request *admissionv1.AdmissionRequest) (bool, string)
 }
 
-// Options of New. All fields except Sizes, Log and Clock are required.
+// Options are the options of New. All fields except Sizes, Log and Clock are required.
 type Options struct {
 	Garden Reader
 	// Authorizers know the objects of each gardenlet: an *authorizer.Handler.

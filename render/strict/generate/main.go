@@ -23,7 +23,7 @@ import (
 // go.mod has only its own release.
 var releases = []struct {
 	module string
-	// folders of testdata by minor release.
+	// folders are the folders of testdata by minor release.
 	folders map[int]string
 }{
 	{"k8s.io/api@v0.33.5", map[int]string{31: "v1.31.0", 32: "v1.32.0", 33: "HEAD"}},

@@ -16,13 +16,13 @@ import (
 // Token is the only accepted token.
 const Token = "forge-t0ken-not-to-be-seen"
 
-// Comment of a pull request.
+// Comment is the comment of a pull request.
 type Comment struct {
 	ID           int
 	Author, Body string
 }
 
-// Status of a commit.
+// Status is the status of a commit.
 type Status struct {
 	Repository, Commit, State, Context, Description, Target string
 }

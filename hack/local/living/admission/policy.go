@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// PolicyName of the policy, of its binding, and of their field manager.
+// PolicyName is the name of the policy, of its binding, and of their field manager.
 const PolicyName = "local.pergola.dev"
 
 // Ensure applies the policy and its binding. pattern is a regular expression of the images that can

@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/images"
 )
 
-// runtimeName of the runtime, as nodes show it: `local://…`.
+// runtimeName is the name of the runtime, as nodes show it: `local://…`.
 const runtimeName = "local"
 
 // Network creates the network namespaces of pods.
@@ -74,7 +74,7 @@ type Runtime struct {
 	streams streaming.Server
 	// closers stop the servers.
 	closers []func() error
-	// addresses of pods.
+	// addresses are the addresses of pods.
 	addresses addressPool
 
 	mutex      sync.Mutex

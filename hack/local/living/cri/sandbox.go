@@ -22,7 +22,7 @@ type sandbox struct {
 	hostNet   bool
 	address   netip.Addr
 	namespace Namespace
-	// hostname of its containers.
+	// hostname is the hostname of its containers.
 	hostname string
 }
 

@@ -10,7 +10,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// ticksPerSecond of processor time per second in /proc, the same on all Linux platforms of Go.
+// ticksPerSecond is the number of ticks of processor time per second in /proc, the same on all
+// Linux platforms of Go.
 const ticksPerSecond = 100
 
 // processUsage returns a process's current memory, in bytes, and processor time since its start.

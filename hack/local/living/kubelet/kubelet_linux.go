@@ -28,12 +28,12 @@ import (
 
 // Options configure a node.
 type Options struct {
-	// Name of the Node, with its labels and taints.
+	// Name is the name of the Node, with its labels and taints.
 	Name   string
 	Labels map[string]string
 	Taints []corev1.Taint
-	// Address of the node, on an interface of this network namespace; the kubelet serves there, on
-	// Port.
+	// Address is the address of the node, on an interface of this network namespace; the kubelet
+	// serves there, on Port.
 	Address string
 	Port    int32
 	// Certificate and Key are for serving; ClientCA signs clients of the kubelet.

@@ -25,7 +25,7 @@ func (a address) String() string { return fmt.Sprintf("%s %s", a.protocol, a.add
 type target struct {
 	port     destination
 	balancer *balancer
-	// routes of a gateway that does not run; it is nil if there is none.
+	// routes are the routes of a gateway that does not run; it is nil if there is none.
 	routes []route
 }
 
