@@ -47,7 +47,7 @@ type TokenRenewer struct {
 	FieldManager string
 }
 
-// RenewalTime returns when the access must be renewed; zero when it does not expire.
+// RenewalTime returns when the access must be renewed, or zero if it does not expire.
 func (o TokenRenewer) RenewalTime(ctx context.Context) (time.Time, error) {
 	_, current, err := o.readSecret(ctx)
 	if err != nil {

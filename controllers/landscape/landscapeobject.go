@@ -63,7 +63,7 @@ type PendingCauses struct {
 	Dependencies string `json:"dependenciesMissing,omitempty"`
 	// Gardenlets describes the gardenlets that have not finished since the last sync.
 	Gardenlets string `json:"gardenlets,omitempty"`
-	// Operator means that no operator runs and nothing is synced; nil while one does.
+	// Operator means that no operator runs and nothing is synced; it is nil while one does.
 	Operator *StaleRole `json:"operatorSilent,omitempty"`
 	// Operations describes the operations of operations/ that have not started.
 	Operations string `json:"operationsWaiting,omitempty"`

@@ -34,7 +34,8 @@ const (
 // policyInputs are the inputs of a namespace's policies.
 type policyInputs struct {
 	networks *Networks
-	// apiServerRules are rules to the cluster's API server; nil while its addresses are unknown.
+	// apiServerRules are rules to the cluster's API server; they are nil while its addresses are
+	// unknown.
 	apiServerRules []networkingv1.NetworkPolicyEgressRule
 	// shoot has the networks of the Shoot whose control plane is in the namespace; unknown reports
 	// that such a Shoot exists without known networks.
@@ -42,7 +43,7 @@ type policyInputs struct {
 	isShootUnknown bool
 }
 
-// policySpec returns a policy; nil while an input is unknown: the live policy then stays.
+// policySpec returns a policy, or nil while an input is unknown: the live policy then stays.
 func (s *policyInputs) policySpec(name string) *networkingv1.NetworkPolicySpec {
 	switch name {
 	case denyAll:

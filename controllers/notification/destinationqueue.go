@@ -186,7 +186,7 @@ func (s *destinationQueue) sendWithRetries(ctx context.Context, tell *messageSen
 	}
 }
 
-// sleep waits; false when the Notifier ends.
+// sleep waits, and returns false when the Notifier ends.
 func (s *destinationQueue) sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

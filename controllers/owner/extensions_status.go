@@ -99,8 +99,8 @@ func requiredKinds(bundles []render.Bundle, e render.Extension) []string {
 	return slices.Compact(kinds)
 }
 
-// installations returns the ControllerInstallations of extensions on Seeds; false while the virtual
-// garden does not answer.
+// installations returns the ControllerInstallations of extensions on Seeds, or false while the
+// virtual garden does not answer.
 func (r *Reconciler) installations(ctx context.Context, o *ownerSession) ([]gardencorev1beta1.ControllerInstallation, bool) {
 	if o.Target == nil || !access.HasCredentials(ctx, o.Target.RESTConfig()) {
 		return nil, false

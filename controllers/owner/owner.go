@@ -25,8 +25,8 @@ type Owner struct {
 	// Target is the API server that the control plane of a Garden or Shoot serves. It gets the
 	// bundles for the virtual garden or the Shoot.
 	Target *apply.Cluster
-	// CachedObject returns the live object of Ref from an existing watch, nil while it is unknown;
-	// it replaces requests for the status. If Known is nil, Home is read.
+	// CachedObject returns the live object of Ref from an existing watch, or nil while it is
+	// unknown. It replaces requests for the status. If Known is nil, Home is read.
 	CachedObject func() *unstructured.Unstructured
 	// OnTargetReady is called in each pass of a Garden's flow once all steps with bundles for the
 	// virtual garden are healthy. Others may still run. A rotation of credentials has several

@@ -11,8 +11,8 @@ import (
 // while its basis, all its content from Git, is unchanged, except for objects that were held then.
 // A review counts for one convergence of the owner.
 type ConvergenceRecord struct {
-	// GitDigest is the digest of the Git content of the convergence; empty while a convergence with
-	// another basis is unfinished.
+	// GitDigest is the digest of the Git content of the convergence; it is empty while a
+	// convergence with another basis is unfinished.
 	GitDigest string `json:"basis,omitempty"`
 	// DoneChange is the number of the last change whose reviewed deletions are all done.
 	DoneChange int `json:"done,omitempty"`

@@ -128,7 +128,7 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// hasLivingPods reports whether pods run for real, as the flag says. Clusters cannot change between
+// hasLivingPods reports whether pods are living, as the flag says. Clusters cannot change between
 // both kinds: their pods would not move.
 func hasLivingPods(wanted string, state *statedir.State) (bool, error) {
 	made := len(state.Clusters) > 0

@@ -47,7 +47,7 @@ func gardenFacts(ctx context.Context, s Source, facts render.Facts) (render.Fact
 	return facts, err
 }
 
-// gatewayAddress returns the address of the virtual garden's load balancer; empty until it has one.
+// gatewayAddress returns the address of the virtual garden's load balancer, or "" until it has one.
 func gatewayAddress(ctx context.Context, s Source) (string, error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: gatewayNamespace, Name: gatewayService}
 	service, err := s.Local.Get(ctx, ref)

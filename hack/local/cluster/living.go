@@ -60,7 +60,7 @@ func kubeletNumber(part string) (int, bool) {
 // kubeletNode returns the name of the n-th living Node.
 func kubeletNode(c *statedir.Cluster, n int) string { return fmt.Sprintf("%s-living-%d", c.Name, n) }
 
-// IsLivingNode reports whether a node runs pods for real.
+// IsLivingNode reports whether a node runs living pods.
 func IsLivingNode(c *statedir.Cluster, node string) bool {
 	for n := range c.Kubelets {
 		if node == kubeletNode(c, n) {

@@ -26,7 +26,7 @@ type Status struct {
 	Dir string `json:"dir"`
 	// Kubeconfig has a context for every cluster.
 	Kubeconfig string `json:"kubeconfig"`
-	// Living reports whether pods run for real; Proxy is then the URL of the proxy to them.
+	// Living reports whether pods are living; Proxy is then the URL of the proxy to them.
 	Living   bool            `json:"living"`
 	Proxy    string          `json:"proxy,omitempty"`
 	Shared   []PartStatus    `json:"shared"`

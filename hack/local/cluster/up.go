@@ -24,7 +24,7 @@ type Options struct {
 	Parts []string
 	// Nodes is the number of fake nodes of a cluster that runs pods.
 	Nodes int
-	// Kubelets is the number of additional nodes that run pods for real, if the images are
+	// Kubelets is the number of additional nodes that run living pods, if the images are
 	// executables of this machine. They work only in the namespaces of package hold. With 0 all
 	// pods are played.
 	Kubelets int

@@ -59,8 +59,8 @@ func Load() ([]Stage, error) {
 	return all, nil
 }
 
-// ForPodMode omits Stages of objects that run for real in living clusters: etcd, addresses of load
-// balancers, volumes.
+// ForPodMode omits Stages of objects that are living in clusters with living pods: etcd, addresses
+// of load balancers, volumes.
 func ForPodMode(all []Stage, living bool) []Stage {
 	if !living {
 		return all

@@ -21,7 +21,7 @@ type State struct {
 	EtcdPeerPort int `json:"etcdPeerPort"`
 	// ProxyPort is the port of the proxy to everything inside; it is 0 if there is none.
 	ProxyPort int `json:"proxyPort,omitempty"`
-	// Living reports whether pods run for real, in namespaces of the folder (package hold).
+	// Living reports whether pods are living, in namespaces of the folder (package hold).
 	Living bool `json:"living,omitempty"`
 	// Images map further image repositories to executables of this machine.
 	Images map[string]string `json:"images,omitempty"`
@@ -48,7 +48,7 @@ type Cluster struct {
 	Parts []string `json:"parts"`
 	// Nodes is the number of fake nodes.
 	Nodes int `json:"nodes"`
-	// Kubelets is the number of nodes that run pods for real.
+	// Kubelets is the number of nodes that run living pods.
 	Kubelets int `json:"kubelets,omitempty"`
 	// ShouldRun is true between up and down of the cluster.
 	ShouldRun bool `json:"wanted"`
@@ -71,7 +71,7 @@ func (c *Cluster) ServiceIP(n int) string { return fmt.Sprintf("10.%d.0.%d", 96+
 // DNS returns the address of the cluster's DNS server, conventionally the tenth.
 func (c *Cluster) DNS() string { return c.ServiceIP(10) }
 
-// KubeletIP returns the address of the n-th node that runs pods for real.
+// KubeletIP returns the address of the n-th node that runs living pods.
 func (c *Cluster) KubeletIP(n int) string { return fmt.Sprintf("10.%d.255.%d", 160+c.Index, 10+n) }
 
 // KubeletPods returns the address range of the pods on that node.

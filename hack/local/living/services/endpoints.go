@@ -14,7 +14,7 @@ var playedRange = netip.MustParsePrefix("239.0.0.0/8")
 func isPlayed(endpoint netip.AddrPort) bool { return playedRange.Contains(endpoint.Addr()) }
 
 // selectEndpoints returns the endpoints of a Service's port: ready, or else terminating endpoints
-// that still serve. If some of them run for real, it omits the played endpoints.
+// that still serve. If some of them are living, it omits the played endpoints.
 func selectEndpoints(all []*discoveryv1.EndpointSlice, port corev1.ServicePort) []netip.AddrPort {
 	var ready, ending []netip.AddrPort
 	for _, slice := range all {
