@@ -36,7 +36,7 @@ type TakeoverManager struct {
 const LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
 // adoptionNote is the note of an adopted object.
-const adoptionNote = "it exists already; from now on it is deleted when it is no longer declared"
+const adoptionNote = "it already exists; from now on it is deleted when it is no longer declared"
 
 // isForced reports whether fields of others are taken over: the set, the object or the caller of
 // the engine may request that.

@@ -113,7 +113,7 @@ func TestKnownContentIsNotRead(t *testing.T) {
 	data, _, err := unstructured.NestedMap(after.Declarations[0].Object().Object, "data")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"a": "one"}, data)
-	assert.Equal(t, []string{"b.yaml"}, files.opened, "the landscape before has it already")
+	assert.Equal(t, []string{"b.yaml"}, files.opened, "the landscape before already has it")
 	runtime.KeepAlive(before)
 
 	before, after = nil, nil

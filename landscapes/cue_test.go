@@ -44,7 +44,7 @@ func TestEvaluatorIsNotUsedWithoutCUE(t *testing.T) {
 	assert.Zero(t, used.Load())
 	files["b/a.cue"], files["b/c.yaml"], files["z.yaml"] = namespaceCUE, namespace("c"), namespace("of-cue")
 	landscape, violations := load(t, tree(files), ".", opts)
-	assert.Equal(t, []string{"z.yaml:4:3 Duplicate the object is declared already in b/a.cue:1:1; remove one of them, or choose another name"}, violations)
+	assert.Equal(t, []string{"z.yaml:4:3 Duplicate the object is already declared in b/a.cue:1:1; remove one of them, or choose another name"}, violations)
 	assert.Equal(t, []string{"Namespace a", "Namespace c", "Namespace of-cue"}, names(landscape), "in the order of folders and files")
 	assert.EqualValues(t, 1, used.Load())
 }

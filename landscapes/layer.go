@@ -188,7 +188,7 @@ func (l *layer) addAll(found []Declaration) {
 			l.violations = append(l.violations, schemas.Violation{
 				Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: d.kind.Kind,
 				Namespace: d.namespace, Name: d.name, Field: "metadata.name", Type: schemas.TypeDuplicate, Rule: "landscape/duplicate",
-				Message: fmt.Sprintf("the object is declared already in %s:%d:%d; remove one of them, or choose another name", first.File, first.Line, first.Column),
+				Message: fmt.Sprintf("the object is already declared in %s:%d:%d; remove one of them, or choose another name", first.File, first.Line, first.Column),
 			})
 		}
 	}

@@ -195,7 +195,7 @@ func TestDuplicatesNameBothPlaces(t *testing.T) {
 	landscape, violations := load(t, tree(map[string]string{
 		"landscape.yaml": bareConfig, "a.yaml": namespace("x"), "b/c.yaml": namespace("w") + "---\n" + namespace("x"),
 	}), ".", Options{})
-	assert.Equal(t, []string{"b/c.yaml:9:3 Duplicate the object is declared already in a.yaml:1:1; remove one of them, or choose another name"}, violations)
+	assert.Equal(t, []string{"b/c.yaml:9:3 Duplicate the object is already declared in a.yaml:1:1; remove one of them, or choose another name"}, violations)
 	assert.Equal(t, []string{"Namespace x", "Namespace w"}, names(landscape))
 }
 

@@ -338,7 +338,7 @@ func (n *componentNeeds) report(component string, c *landscapeCheck) {
 	}
 }
 
-// unreportedUses skips components that were reported already.
+// unreportedUses skips components that were already reported.
 func unreportedUses(uses map[objectID]map[string]bool, told map[string]bool) map[objectID]map[string]bool {
 	left := map[objectID]map[string]bool{}
 	for t, by := range uses {

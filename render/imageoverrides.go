@@ -45,7 +45,7 @@ func (c *landscapeCheck) checkImages() {
 		}
 		found := len(c.violations)
 		c.checkGardenerImage(vector, field, Image{Name: image.Name, Repository: image.Repository, Tag: image.Tag})
-		if len(c.violations) == found { // else a wrong version is reported already
+		if len(c.violations) == found { // else a wrong version is already reported
 			c.checkOverriddenImage(vector, field, image)
 		}
 		if image.Repository == "" && image.Tag == "" {

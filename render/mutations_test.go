@@ -59,7 +59,7 @@ func TestOwnersAreMutated(t *testing.T) {
 }
 
 // TestUnavailableVersion: a version that cannot be selected now does not prevent a render, because
-// the Shoot may have it already. Rules check new Shoots.
+// the Shoot may already have it. Rules check new Shoots.
 func TestUnavailableVersion(t *testing.T) {
 	l := loadLandscape(t, map[string]string{
 		"landscape.yaml": landscapeFile("{}"), "p.yaml": projectYAML, "s.yaml": seedYAML, "profile.yaml": versionsYAML,

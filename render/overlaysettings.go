@@ -92,7 +92,7 @@ func (w *referenceWalk) checkFlags(path fieldpath.Path, spec map[string]any) {
 					}
 					at, name, value := path.Append(list, i, field, j), parts[1], parts[2]
 					if former, twice := given[name]; twice && former != value && !slices.Contains(repeatableFlags, name) {
-						w.addWarning(at, "--%s is given already, as %s: most programs take the last one; replace it", name, former)
+						w.addWarning(at, "--%s is already given, as %s: most programs take the last one; replace it", name, former)
 					}
 					given[name] = value
 					if words := flagValueFault(name, value); words != "" {

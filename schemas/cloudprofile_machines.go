@@ -32,7 +32,7 @@ func checkCapabilityDefinitions(in ruleInput) []finding {
 	for _, definition := range list.items() {
 		name := definition.lookup("name")
 		if seen[name.text()] {
-			r.add(name, TypeDuplicate, "the capability %q is defined already", name.text())
+			r.add(name, TypeDuplicate, "the capability %q is already defined", name.text())
 		}
 		seen[name.text()] = true
 		switch {

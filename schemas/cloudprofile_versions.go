@@ -119,7 +119,7 @@ func (r *findingCollector) checkClassifications(version fieldValue, lifecycles b
 		order := slices.Index(versionStages[:], name.text())
 		r.requireOneOf(name, versionStages[:]...)
 		if seen[name.text()] {
-			r.add(name, TypeDuplicate, "the stage %q is listed already", name.text())
+			r.add(name, TypeDuplicate, "the stage %q is already listed", name.text())
 		}
 		if order >= 0 && order < last {
 			r.add(name, TypeInvalid, "%q is out of order: the stages are %s", name.text(), quotedList(versionStages[:]))

@@ -76,7 +76,7 @@ func checkContainerdRegistries(in ruleInput) []finding {
 	for _, registry := range config.lookup("registries").items() {
 		upstream := registry.lookup("upstream")
 		if seen[upstream.text()] {
-			r.add(upstream, TypeDuplicate, "the registry %q is listed already", upstream.text())
+			r.add(upstream, TypeDuplicate, "the registry %q is already listed", upstream.text())
 		}
 		seen[upstream.text()] = true
 		if words := hostProblem(upstream.text()); words != "" && upstream.text() != "_default" {

@@ -131,7 +131,7 @@ func formDistinctNames(what string, faults func(string) []string) func(*pluginRe
 			case len(faults(name)) > 0:
 				r.rejected.add(item, TypeInvalid, "%q is not %s: %s", name, what, faults(name)[0])
 			case double:
-				r.rejected.add(item, TypeDuplicate, "%q is listed already as %s", name, first)
+				r.rejected.add(item, TypeDuplicate, "%q is already listed as %s", name, first)
 			default:
 				seen[name] = item.path
 			}

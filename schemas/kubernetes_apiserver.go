@@ -58,7 +58,7 @@ func checkKubeAPIServer(config fieldValue, in apiServerContext) []finding {
 	seen := map[string]string{}
 	for _, audience := range config.lookup("apiAudiences").items() {
 		if first, double := seen[audience.text()]; double {
-			r.add(audience, TypeDuplicate, "the audience %q is listed already as %s", audience.text(), first)
+			r.add(audience, TypeDuplicate, "the audience %q is already listed as %s", audience.text(), first)
 		} else if strings.Contains(audience.text(), ",") {
 			r.add(audience, TypeInvalid, "%q has a comma; list every audience by itself", audience.text())
 		} else if strings.Contains(audience.text(), `"`) {
@@ -152,7 +152,7 @@ func (r *findingCollector) checkEncryption(config fieldValue, always []string) {
 			r.add(item, TypeInvalid, "%q is not the name of a resource such as configmaps or deployments.apps", text)
 		}
 		if first, double := seen[gr]; double {
-			r.add(item, TypeDuplicate, "%q is listed already as %s", text, first)
+			r.add(item, TypeDuplicate, "%q is already listed as %s", text, first)
 		} else {
 			seen[gr] = item.path
 		}
@@ -188,7 +188,7 @@ func (r *findingCollector) checkServiceAccounts(config, old fieldValue) {
 		case issuer.isSet() && item.text() == issuer.text():
 			r.add(item, TypeInvalid, "%q is already the issuer, by %s", item.text(), issuer.path)
 		case double:
-			r.add(item, TypeDuplicate, "%q is listed already as %s", item.text(), first)
+			r.add(item, TypeDuplicate, "%q is already listed as %s", item.text(), first)
 		default:
 			seen[item.text()] = item.path
 		}

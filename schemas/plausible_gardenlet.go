@@ -32,7 +32,7 @@ func checkGardenletPlausibility(config fieldValue) []finding {
 		seen := map[string]fieldValue{}
 		for _, threshold := range controllers.lookup(care, "conditionThresholds").items() {
 			if first, twice := seen[threshold.lookup("type").text()]; twice {
-				r.add(threshold.lookup("type"), TypeDuplicate, "has a threshold already (%s); remove one of them", first.path)
+				r.add(threshold.lookup("type"), TypeDuplicate, "already has a threshold (%s); remove one of them", first.path)
 			}
 			seen[threshold.lookup("type").text()] = threshold
 			if name := threshold.lookup("type"); name.text() != "" && !slices.Contains(conditionTypes, name.text()) {

@@ -26,7 +26,7 @@ func checkInfrastructureNetworks(in ruleInput) []finding {
 	for i, zone := range zones {
 		names[i] = zone.lookup("name").text()
 		if first := slices.Index(names[:i], names[i]); first >= 0 {
-			r.add(zone.lookup("name"), TypeDuplicate, "the zone %q is listed already as %s", names[i], zones[first].path)
+			r.add(zone.lookup("name"), TypeDuplicate, "the zone %q is already listed as %s", names[i], zones[first].path)
 		}
 		for _, name := range []string{"internal", "public", "workers", "worker"} {
 			if subnet, err := netip.ParsePrefix(zone.lookup(name).text()); err == nil {

@@ -41,7 +41,7 @@ func checkSeedNetworkRanges(in ruleInput) []finding {
 	seen := map[string]bool{}
 	for _, family := range networks.lookup("ipFamilies").items() {
 		if seen[family.text()] {
-			r.add(family, TypeDuplicate, "the family %q is listed already", family.text())
+			r.add(family, TypeDuplicate, "the family %q is already listed", family.text())
 		}
 		seen[family.text()] = true
 		if family.text() != "IPv4" && family.text() != "IPv6" {

@@ -228,7 +228,7 @@ func (r *findingCollector) checkTaintKeys(list fieldValue) {
 	for _, item := range list.items() {
 		r.checkTaintKey(item)
 		if first, double := seen[item.text()]; double {
-			r.add(item, TypeDuplicate, "%q is listed already as %s", item.text(), first)
+			r.add(item, TypeDuplicate, "%q is already listed as %s", item.text(), first)
 		}
 		seen[item.text()] = item.path
 	}

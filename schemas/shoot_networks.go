@@ -42,7 +42,7 @@ func checkShootFamilies(r *findingCollector, s shoot) {
 	for i, family := range families {
 		for _, earlier := range families[:i] {
 			if family.text() == earlier.text() {
-				r.add(family, TypeDuplicate, "the family %q is listed already as %s", family.text(), earlier.path)
+				r.add(family, TypeDuplicate, "the family %q is already listed as %s", family.text(), earlier.path)
 				break
 			}
 		}

@@ -141,7 +141,7 @@ func checkShootTaints(r *findingCollector, s shoot) {
 				r.requireOneOf(effect, "NoSchedule", "PreferNoSchedule", "NoExecute")
 			}
 			if first, double := seen[key.text()+"\x00"+effect.text()]; double {
-				r.add(taint, TypeDuplicate, "the key %q with the effect %q is listed already as %s", key.text(), effect.text(), first)
+				r.add(taint, TypeDuplicate, "the key %q with the effect %q is already listed as %s", key.text(), effect.text(), first)
 			} else {
 				seen[key.text()+"\x00"+effect.text()] = taint.path
 			}
@@ -236,7 +236,7 @@ func checkShootPoolSettings(r *findingCollector, s shoot) {
 		for _, runtime := range worker.lookup("cri", "containerRuntimes").withPath(worker.path + ".cri.containerruntimes").items() {
 			name := runtime.lookup("type")
 			if first, double := seen[name.text()]; double {
-				r.add(name, TypeDuplicate, "the container runtime %q is listed already as %s", name.text(), first)
+				r.add(name, TypeDuplicate, "the container runtime %q is already listed as %s", name.text(), first)
 			} else if name.text() == "" {
 				r.add(name, TypeRequired, "must name the container runtime")
 			}

@@ -17,7 +17,7 @@ func TestProgressPrintsTakeovers(t *testing.T) {
 		message string
 		said    bool
 	}{
-		"adopted":    {apply.Adopted, "it exists already", true},
+		"adopted":    {apply.Adopted, "it already exists", true},
 		"taken over": {apply.Configured, "takes over the fields of helm", true},
 		"changed":    {apply.Configured, "", false},
 		"created":    {apply.Created, "", false},

@@ -15,7 +15,7 @@ func setParentDeathSignal(cmd *exec.Cmd) {
 }
 
 // TieToParent ends this process with the thread that started it, also after an exec. parent is the
-// process ID of the starter: Tie fails if the starter has ended already.
+// process ID of the starter: Tie fails if the starter has already ended.
 func TieToParent(parent int) error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
 		return fmt.Errorf("tying this process to its starter: %w", errno)

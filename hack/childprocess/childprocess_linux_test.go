@@ -105,7 +105,7 @@ func TestChildrenOfKilledProcess(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := os.Stat(file); return err == nil }, time.Minute, 10*time.Millisecond)
 }
 
-// TestTieToEndedParent checks that Tie fails if the starter has ended already.
+// TestTieToEndedParent checks that Tie fails if the starter has already ended.
 func TestTieToEndedParent(t *testing.T) {
 	assert.ErrorContains(t, TieToParent(os.Getppid()+1), "which started this one, has ended")
 	// undo Tie for the other tests

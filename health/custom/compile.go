@@ -67,7 +67,7 @@ func Compile(rules []Rule) (*Set, error) {
 		c, wrong := compileRule(env, i, r)
 		gk := schema.GroupKind{Group: r.APIGroup, Kind: r.Kind}
 		if _, twice := set.rules[gk]; twice {
-			wrong = append(wrong, &Error{Rule: i, Field: "kind", Message: fmt.Sprintf("a rule for %s exists already: merge the two", kindName(gk))})
+			wrong = append(wrong, &Error{Rule: i, Field: "kind", Message: fmt.Sprintf("a rule for %s already exists: merge the two", kindName(gk))})
 		}
 		errs = append(errs, wrong...)
 		set.rules[gk] = c

@@ -423,7 +423,7 @@ func convertErrors(found field.ErrorList) configProblems {
 		case e.Type == field.ErrorTypeRequired && detail == "":
 			p.message = "must be set"
 		case e.Type == field.ErrorTypeDuplicate && detail == "":
-			p.message = "is listed already"
+			p.message = "is already listed"
 		case detail == "":
 			p.message = "is not valid"
 		default:

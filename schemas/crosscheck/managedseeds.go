@@ -76,7 +76,7 @@ func (c *checker) checkManagedSeedShoot() {
 	const field = "spec.shoot.name"
 	if shoot := c.shootOfManagedSeed(); shoot != nil {
 		c.checkSeedSuitability(shoot, field)
-		c.claimOnce("managed seed of a Shoot", c.namespace()+"/"+textAt(c.object(), "spec", "shoot", "name"), field, "the Shoot %q is already made a Seed by %s", textAt(c.object(), "spec", "shoot", "name"))
+		c.claimOnce("managed seed of a Shoot", c.namespace()+"/"+textAt(c.object(), "spec", "shoot", "name"), field, "the Shoot %q is already a Seed by %s", textAt(c.object(), "spec", "shoot", "name"))
 	}
 }
 

@@ -162,7 +162,7 @@ func (c *checker) checkImagesInUse() {
 	}
 	for _, name := range removedKeys(now, before) {
 		if using := has(name); len(using) > 0 {
-			c.report(c.imageField(name), schemas.TypeForbidden, "adds the machine image %q, which is defined already by %s", name, describeUsers(using))
+			c.report(c.imageField(name), schemas.TypeForbidden, "adds the machine image %q, which is already defined by %s", name, describeUsers(using))
 		}
 	}
 }

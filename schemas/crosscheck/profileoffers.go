@@ -70,7 +70,7 @@ func (c *checker) checkZones(p *profileOffers, offered map[string]bool, written 
 			c.reportUnoffered(field, "zone", zone, unused, p)
 		}
 		if slices.Contains(written[:i], zone) {
-			c.report(field, schemas.TypeDuplicate, "the zone %q is listed already", zone)
+			c.report(field, schemas.TypeDuplicate, "the zone %q is already listed", zone)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (s *Mutator) fillSeedFromShoot(f *seedFiller, shoot *gardencorev1beta1.Shoo
 	if zones := workerZones(shoot); len(zones) > 0 && !f.hasField("provider", "zones") {
 		f.fillField(zones, "provider", "zones")
 	}
-	f.reason = "the Shoot has one already"
+	f.reason = "the Shoot already has one"
 	if !f.hasField("settings", "verticalPodAutoscaler") {
 		f.fillField(false, "settings", "verticalPodAutoscaler", "enabled")
 	}

@@ -72,7 +72,7 @@ func (s *etcdTarget) restore(ctx context.Context, file string, r restoreOptions)
 	}
 	switch _, err := s.dynamic.Resource(etcds.Resource).Namespace(s.namespace).Get(ctx, s.name, metav1.GetOptions{}); {
 	case err == nil:
-		return fmt.Errorf("the Etcd %s/%s exists already: restore its data before it is created", s.namespace, s.name)
+		return fmt.Errorf("the Etcd %s/%s already exists: restore its data before it is created", s.namespace, s.name)
 	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("looking for Etcd %s/%s: %w", s.namespace, s.name, err)
 	}
