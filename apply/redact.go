@@ -22,7 +22,7 @@ func withoutValues(err error) error {
 		if errors.As(err, &down) || errors.Is(err, errSafe) || isContext(err) {
 			return err
 		}
-		return fmt.Errorf("the request failed (text withheld, the object is a Secret): %T", err)
+		return fmt.Errorf("the request failed (text withheld, because the object is a Secret): %T", err)
 	}
 	safe := metav1.Status{Status: status.Status, Code: status.Code, Reason: status.Reason}
 	text := "the server answered " + cmp.Or(string(status.Reason), strconv.Itoa(int(status.Code)))
@@ -49,7 +49,7 @@ func withoutValues(err error) error {
 		safe.Message = status.Message
 		return &apierrors.StatusError{ErrStatus: safe}
 	}
-	safe.Message = text + " (text withheld, the object is a Secret)"
+	safe.Message = text + " (text withheld, because the object is a Secret)"
 	return &apierrors.StatusError{ErrStatus: safe}
 }
 

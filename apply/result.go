@@ -39,9 +39,9 @@ type ObjectResult struct {
 	// Dropped are declared fields that the API server accepted and the live object lacks, such as
 	// those of a disabled feature gate.
 	Dropped []string `json:"dropped,omitempty"`
-	// HandedOver are declared fields that other managers own now, see Set.Yields.
+	// HandedOver are declared fields that other managers own now; see Set.Yields.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
-	// TakenBack are fields that others changed and that are ours again, each with the manager, see
+	// TakenBack are fields that others changed and that are ours again, each with the manager; see
 	// Set.TakeBackFrom.
 	TakenBack []string     `json:"takenBack,omitempty"`
 	Err       *ObjectError `json:"error,omitempty"`

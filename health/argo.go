@@ -24,7 +24,7 @@ const argoHookFinalizer = "argocd.argoproj.io/hook-finalizer"
 // and decides nothing here.
 //
 // It follows all built-in checks (gitops-engine/pkg/health). From Argo's Lua scripts
-// (resource_customizations) it follows those for kinds in landscapes, see argo_customizations.go.
+// (resource_customizations) it follows those for kinds in landscapes; see argo_customizations.go.
 // As in Argo CD, a script takes precedence over a built-in check.
 func Argo(obj *unstructured.Unstructured) string {
 	if obj == nil {

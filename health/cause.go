@@ -14,7 +14,7 @@ import (
 // RelatedObjects has the objects related to an unhealthy object. The lists may have unrelated
 // objects of its namespace; a missing list has no effect.
 type RelatedObjects struct {
-	// Pods are the pods of the object, see PodSelector.
+	// Pods are the pods of the object; see PodSelector.
 	Pods []corev1.Pod
 	// ReplicaSets are the replica sets of a Deployment; their conditions say why pods cannot be
 	// created.
@@ -210,7 +210,7 @@ func findOwnEventCause(obj *unstructured.Unstructured, events []corev1.Event) ca
 		return causeCandidate{}
 	}
 	for _, e := range events {
-		// The event alone does not say whether a failed creation still matters, see
+		// The event alone does not say whether a failed creation still matters; see
 		// findCreationCause.
 		if e.Type == corev1.EventTypeWarning && e.Reason != "FailedCreate" && isEventAbout(e, gvk.Kind, obj.GetNamespace(), obj.GetName(), obj.GetUID()) {
 			return causeCandidate{weight: weightOwnEvent, reason: e.Reason, message: joinReason(e.Reason, e.Message)}

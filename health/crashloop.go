@@ -26,7 +26,7 @@ const (
 // CanBeCrashing reports whether the pods of an available Deployment are worth reading. Containers
 // without a readiness probe are ready while they run, so a crashing one looks healthy in between.
 // Such a Deployment became available recently or has an unavailable pod. Only its pods tell whether
-// it crashes, see WithPods and At.
+// it crashes; see WithPods and At.
 func CanBeCrashing(obj *unstructured.Unstructured, now time.Time) bool {
 	if !isDeployment(obj) {
 		return false

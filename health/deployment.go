@@ -32,7 +32,7 @@ func deploymentFailure(obj *unstructured.Unstructured, in inputs) *Failure {
 }
 
 // IsDeploymentProgressing reports whether a rollout is in progress, and why. It ends when the
-// Progressing condition has reason NewReplicaSetAvailable; old pods may still exist, see WithPods.
+// Progressing condition has reason NewReplicaSetAvailable; old pods may still exist; see WithPods.
 func IsDeploymentProgressing(obj *unstructured.Unstructured) (bool, string) {
 	return deploymentProgressing(obj, inputs{})
 }

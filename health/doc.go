@@ -2,7 +2,7 @@
 // clock.
 //
 // The rules are those of Gardener's resource manager and care controllers, one file per kind; Check
-// picks the rule by kind. As upstream, kinds without a rule are healthy if they exist;
+// picks the rule by kind. As in upstream, kinds without a rule are healthy if they exist;
 // JudgeAllKinds judges them by kstatus instead. Custom rules (WithRules, package custom) precede
 // all of these. Besides `healthy` and `progressing`, a Verdict has a kstatus `status` for every
 // kind and all options. KStatus and Argo return the results of those two tools.

@@ -68,7 +68,7 @@ func checkExtensionObject(obj *unstructured.Unstructured) *Failure {
 }
 
 // checkAfterRequest fails until the reconciliation that the timestamp annotation requests has
-// happened. The annotation has nanoseconds, the status has seconds.
+// happened. The annotation has nanoseconds, and the status has seconds.
 func checkAfterRequest(obj *unstructured.Unstructured, done time.Time) *Failure {
 	stamp, ok := obj.GetAnnotations()[annotationTimestamp]
 	if !ok {

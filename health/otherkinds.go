@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// judgeOtherKind judges a kind without a rule of Gardener, see JudgeAllKinds. It is unhealthy if it
+// judgeOtherKind judges a kind without a rule of Gardener; see JudgeAllKinds. It is unhealthy if it
 // cannot recover without a change, and progressing until it is ready. Where kstatus only reads
 // conditions that the kind does not have, the kind's own fields are read.
 func judgeOtherKind(obj *unstructured.Unstructured, in inputs) (failure *Failure, progressing bool, message string) {

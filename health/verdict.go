@@ -62,7 +62,7 @@ type Verdict struct {
 	Message string `json:"message"`
 	// Codes are Gardener's error codes (ERR_…) that the object reports or its cause matches.
 	Codes []string `json:"codes,omitempty"`
-	// Cause is found in the related objects, see WithRelatedObjects. The message includes it.
+	// Cause is found in the related objects; see WithRelatedObjects. The message includes it.
 	Cause *Cause `json:"cause,omitempty"`
 	// Ground is the ground of a healthy object, for people.
 	Ground Ground `json:"-"`

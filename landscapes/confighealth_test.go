@@ -79,7 +79,7 @@ func TestHealthRules(t *testing.T) {
 		"wrong type": {rules(database + `healthy: '«"yes"', message: '«1'}`), []string{"spec.health.rules[0].healthy: yields string, expected bool",
 			"spec.health.rules[0].message: yields int, expected string"}},
 		"too long":     {rules(database + "healthy: «'" + strings.Repeat("true && ", 600) + "true'}"), []string{"spec.health.rules[0].healthy: has 4804 bytes, and at most 4096 are allowed"}},
-		"nothing said": {rules("«{apiGroup: example.org, kind: Database}"), []string{"spec.health.rules[0].healthy: is required, unless progressing is given"}},
+		"nothing said": {rules("«{apiGroup: example.org, kind: Database}"), []string{"spec.health.rules[0].healthy: is required unless progressing is given"}},
 
 		"a Secret":             {rules("{kind: «Secret, healthy: self.a}"), []string{"spec.health.rules[0].kind: a rule cannot judge Secrets"}},
 		"no kind":              {rules("«{apiGroup: apps, healthy: 'self.a ==«'}"), []string{"spec.health.rules[0].kind: must be set", "spec.health.rules[0].healthy: Syntax error: "}},

@@ -146,8 +146,8 @@ func (l *loader) loadCached(name string) ([]Declaration, bool) {
 }
 
 // withLazyPlaces makes positions in an object available on demand: storing the texts of all files
-// needs much memory. Without content identifiers (identified) the texts stay in memory, as the file
-// may change.
+// needs much memory. Without content identifiers (identified) the texts stay in memory, because the
+// file may change.
 func (l *loader) withLazyPlaces(name string, identified bool, i int, content contentReader) contentReader {
 	if !identified {
 		return content

@@ -118,7 +118,7 @@ func (p pool) changeTo(n pool) (how string, why []string) {
 }
 
 // canUpdateInPlace reports whether a setting can change on a running machine: the version of an
-// image can, its name cannot.
+// image can, but its name cannot.
 func (p poolSetting) canUpdateInPlace(n poolSetting) bool {
 	was, _, _ := strings.Cut(p.value, " ")
 	is, _, _ := strings.Cut(n.value, " ")

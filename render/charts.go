@@ -94,7 +94,7 @@ type chartError struct {
 
 func (e *chartError) Error() string { return e.text }
 
-// registryChartObjects renders a chart from a registry. As upstream, it treats missing values as
+// registryChartObjects renders a chart from a registry. Like upstream, it treats missing values as
 // empty.
 func registryChartObjects(in Input, spec bundleSpec, src helmSource, with cue.Value) ([]Object, error) {
 	ref, err := ParseChartReference(*src.OCI)

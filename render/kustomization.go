@@ -22,7 +22,7 @@ type kustomization struct {
 	yamlFile
 	// path is in the file system of the build.
 	path string
-	// targetedPatches are the patches with explicit targets, see aim.
+	// targetedPatches are the patches with explicit targets; see aim.
 	targetedPatches []patch
 }
 

@@ -136,8 +136,8 @@ func compressManifest(data []byte) ([]byte, error) {
 // expansion of a crafted Secret.
 const MaxManifestSize = 64 << 20
 
-// UnpackObjects reads the objects of a data Secret: every key counts, the suffix .br means brotli.
-// It reports documents that do not decode and returns the others.
+// UnpackObjects reads the objects of a data Secret: every key counts, and the suffix .br means
+// brotli. It reports documents that do not decode and returns the others.
 func UnpackObjects(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 	var out []*unstructured.Unstructured
 	var problems []error

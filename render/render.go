@@ -255,8 +255,8 @@ func addUpstreamLabels(spec bundleSpec) (labels, inject map[string]string) {
 	return labels, inject
 }
 
-// finishBundles makes workload available, hashes names across the component, because bundles may
-// refer to each other's ConfigMaps, and sorts every bundle. replicas are the numbers before
+// finishBundles makes workload available, hashes names and sorts every bundle. It hashes across the
+// component, because bundles may refer to each other's ConfigMaps. replicas are the numbers before
 // overlays.
 func (c Component) finishBundles(bundles []Bundle, replicas map[workloadKey]int64) error {
 	var all []Object

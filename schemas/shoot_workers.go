@@ -258,7 +258,7 @@ func (r *findingCollector) checkPreservedMachines(field, worker fieldValue) {
 	case field.integer() < 0:
 		r.requireNonNegative(field)
 	case field.integer() > most:
-		r.add(field, TypeInvalid, "%d is too large: with a maximum of %d machines, at most %d failed ones can be preserved, as system components need one", field.integer(), maximum, most)
+		r.add(field, TypeInvalid, "%d is too large: with a maximum of %d machines, at most %d failed ones can be preserved, because system components need one", field.integer(), maximum, most)
 	}
 }
 

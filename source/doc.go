@@ -3,7 +3,7 @@
 //   - Repository: any revision of a local repository as a file system, without a checkout
 //     (treefs.go).
 //   - Remote: a Git repository or an OCI artifact to poll and fetch. Resolve asks for the head in
-//     one request, Fetch transfers new objects, verifies them and returns a Snapshot; At returns an
+//     one request; Fetch transfers new objects, verifies them and returns a Snapshot; At returns an
 //     earlier revision. A folder stores fetched objects across restarts.
 //
 // A Remote uses only its Options: no environment, no user configuration, no agent. Everything that

@@ -72,7 +72,7 @@ func TestAdopt(t *testing.T) {
 	assert.Contains(t, o.stdout, "runtime: Deployment garden/gardener-operator: gardener-operator, 3 replicas: Pergola does its work\n")
 	assert.Contains(t, o.stdout, "Resolve the blocking findings, then compare again.\n")
 	assert.NotContains(t, o.stdout, "Fine:\n")
-	assert.Contains(t, adopt("--all").stdout, "Fine:\n  runtime: gardener-operator is v1.150.1, the catalogue is written for Gardener v1.150.0\n")
+	assert.Contains(t, adopt("--all").stdout, "Fine:\n  runtime: gardener-operator is v1.150.1, and the catalogue is written for Gardener v1.150.0\n")
 	report := decode[adoption.Report](t, adopt("-o", "json"))
 	assert.Equal(t, "old", report.Landscape)
 	require.Len(t, report.Controllers, 1)

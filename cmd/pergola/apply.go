@@ -61,7 +61,7 @@ maintained meanwhile.
 
 An existing object is adopted, and is deleted when it is no longer declared. Fields that kubectl
 apply, Helm or Gardener applied are taken over, and removed if they are not declared. Fields that
-others have set stay; a different declared value is a conflict, see --force-conflicts. --dry-run
+others have set stay; a different declared value is a conflict (see --force-conflicts). --dry-run
 shows all of this.
 
 Nothing is applied while no key opens one of the encrypted Secrets (SOPS_AGE_KEY_FILE,
@@ -186,7 +186,7 @@ func printDryRun(w io.Writer, p change.Plan, err error, output string, colored b
 // incompleteError marks an incomplete comparison. Its cause is already printed above the plan.
 type incompleteError struct{ error }
 
-func (incompleteError) Error() string   { return "the comparison is incomplete, see its first lines" }
+func (incompleteError) Error() string   { return "the comparison is incomplete; see its first lines" }
 func (e incompleteError) Unwrap() error { return commands.Finding{Err: e.error} }
 
 // converge applies the landscape once and prints the result. It stops at the timeout or when ctx

@@ -21,7 +21,7 @@ import (
 var commandAdvice = map[string]string{
 	"init":   "a landscape is a folder with landscape.yaml; docs/tutorial/first-garden.md has the first files",
 	"create": "write a declaration into the landscape and run pergola apply",
-	"delete": "remove the declaration from the landscape, see docs/howto/review-deletions.md; pergola apply --dry-run shows what that deletes",
+	"delete": "remove the declaration from the landscape (see docs/howto/review-deletions.md); pergola apply --dry-run shows what that deletes",
 	"logs":   "kubectl logs shows them; pergola status shows conditions and errors",
 	"events": "kubectl get events shows them; pergola history shows the syncs of a Landscape",
 	"edit":   "edit the files of the landscape, and see the effect with pergola diff",

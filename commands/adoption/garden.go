@@ -196,7 +196,7 @@ func (a *Adopter) checkVersions(r *Report, garden *unstructured.Unstructured) er
 			ours = image.Tag
 		}
 	}
-	f := Finding{Level: LevelFine, Area: AreaVersions, Cluster: "runtime", Text: fmt.Sprintf("gardener-operator is %s, the catalogue is written for Gardener %s", lives, ours)}
+	f := Finding{Level: LevelFine, Area: AreaVersions, Cluster: "runtime", Text: fmt.Sprintf("gardener-operator is %s, and the catalogue is written for Gardener %s", lives, ours)}
 	before, err := semver.NewVersion(lives)
 	after, err2 := semver.NewVersion(ours)
 	switch {

@@ -33,7 +33,7 @@ import (
 type Comparison struct {
 	Reader revisions.Reader
 	Repo   *source.Repository
-	// Dir is the folder of the landscape, From and To are revisions. An empty To is the work tree.
+	// Dir is the folder of the landscape; From and To are revisions. An empty To is the work tree.
 	Dir, From, To string
 	// Now is the time for both revisions, so that it causes no difference.
 	Now time.Time

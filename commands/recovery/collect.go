@@ -28,7 +28,7 @@ type Source struct {
 	Clock    clock.PassiveClock
 	// Program is the version of this program.
 	Program string
-	// Revision is the commit of the files, see Landscape.
+	// Revision is the commit of the files; see Landscape.
 	Revision string
 	Dirty    bool
 }

@@ -39,7 +39,7 @@ type Options struct {
 	MaxRenders int
 }
 
-// maxAnswers limits the answers, as one object can be on many clusters.
+// maxAnswers limits the answers, because one object can be on many clusters.
 const maxAnswers = 5
 
 // Explain answers a question such as "Deployment garden/kube-apiserver.spec.replicas" for each

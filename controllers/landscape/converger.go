@@ -182,7 +182,7 @@ type ownerSet struct {
 	all          []*convergedOwner
 	fleet        *fleet.Fleet[*convergedOwner]
 	accessErrors []error
-	// fromInventories means that the owners come from the inventories, see NewFromInventories.
+	// fromInventories means that the owners come from the inventories; see NewFromInventories.
 	fromInventories bool
 }
 
@@ -192,7 +192,7 @@ type roleLeaseState struct {
 	leaseContext context.Context
 	cancelLeases context.CancelCauseFunc
 	leases       []*heldLease
-	// sightings are leases of other processes, by cluster and name, see sightLeases.
+	// sightings are leases of other processes, by cluster and name; see sightLeases.
 	sightings map[string]leaseSighting
 	// otherHolder is the other process that applies the landscape, as of the last plan; it is empty
 	// if there is none.
@@ -226,7 +226,7 @@ type driftState struct {
 // dryRunState contains the state for predicting Seeds and Shoots after an apply.
 type dryRunState struct {
 	// ownerResults are the Seeds and Shoots as an apply would leave them, where they differ from
-	// the live ones, see effectiveobject.go.
+	// the live ones; see effectiveobject.go.
 	ownerResults map[apply.Ref]*unstructured.Unstructured
 	defaulter    *render.Defaulter
 	// shootMutations choose the values that Shoots leave open.

@@ -90,7 +90,7 @@ type jobs struct {
 	pausedDone chan struct{}
 	// lastOutcome is the result of the last attempt in this process.
 	lastOutcome syncOutcome
-	// moveSources are the Landscapes that made the last sync fail, see waitsFor. Other syncers read
+	// moveSources are the Landscapes that made the last sync fail; see waitsFor. Other syncers read
 	// it.
 	moveSources atomic.Pointer[[]string]
 	// hasVerdict means that this process has a verdict on the source's revision.

@@ -16,7 +16,7 @@ import (
 
 // PlannedSecret is the effect of a reconciliation on one request to the secrets manager.
 type PlannedSecret struct {
-	// Request is its name, Object the name of the Secret.
+	// Request is its name, and Object is the name of the Secret.
 	Request   string
 	Namespace string
 	Object    string

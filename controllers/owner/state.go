@@ -96,7 +96,7 @@ func (s *State) recordApply(bundle string, err error) {
 }
 
 // recordRendering records the last applied rendering of a bundle. A failed apply of a new rendering
-// clears it, a failed repetition does not.
+// clears it, but a failed repetition does not.
 func (s *State) recordRendering(b render.Bundle, err error) {
 	now := renderingID(b)
 	s.appliedRenderings = withEntry(s.appliedRenderings, b.Name, now, err == nil || s.appliedRenderings[b.Name] == now)

@@ -67,7 +67,7 @@ func measureValidate(ctx context.Context, s settings, report *Report) error {
 }
 
 // peerCases check only the structure of the Shoots: no rules, and no landscape around them. They
-// start in the folder of the landscape, as a command line cannot hold so many whole paths.
+// start in the folder of the landscape, because a command line cannot hold so many whole paths.
 func (l *landscape) peerCases(ctx context.Context, s settings) ([]*Case, error) {
 	var peers []*Case
 	if s.cue != "" {

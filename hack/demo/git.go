@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// serveGit serves the bare repositories of a folder over HTTP, read-only, as pods cannot read
+// serveGit serves the bare repositories of a folder over HTTP, read-only, because pods cannot read
 // folders of this machine. It does nothing if the address is in use.
 func serveGit(ctx context.Context, address, root string) error {
 	core, err := exec.CommandContext(ctx, "git", "--exec-path").Output()

@@ -64,7 +64,7 @@ func hasExecutable(folder, name string) bool {
 type Programs struct {
 	// Root is the repository, State the folder of the clusters.
 	Root, State string
-	// Pergola is static, as pods need it; Local is the command of hack/local.
+	// Pergola is a static program, because pods run it; Local is the command of hack/local.
 	Pergola, Local string
 	// KeepClusters says that the clusters stay when the test ends.
 	KeepClusters bool

@@ -118,8 +118,8 @@ func (o objectID) String() string {
 }
 
 // randomParts are the parts of names and keys that differ between runs: UIDs, times in names of
-// Events, and digests. So do the namespaces of tests (f, process, number), as subtests run in any
-// order.
+// Events, and digests. The namespaces of tests (f, process, number) do so, too, because subtests
+// run in any order.
 var randomParts = []struct {
 	pattern *regexp.Regexp
 	with    string

@@ -87,7 +87,7 @@ func (b *Builder) Unknown(old Condition, reason, message string, codes ...v1beta
 	return b.Update(old, v1beta1.ConditionUnknown, reason, message, codes...)
 }
 
-// Failed returns the condition after a failed check, see failedStatus. A transition time ahead of a
+// Failed returns the condition after a failed check; see failedStatus. A transition time ahead of a
 // clock that was set back counts as now, since its threshold would last too long.
 func (b *Builder) Failed(old Condition, last *v1beta1.LastOperation, reason, message string, codes ...v1beta1.ErrorCode) Condition {
 	if now := b.clock.Now(); old.LastTransitionTime.After(now) {

@@ -105,7 +105,7 @@ func compileRule(env *cel.Env, index int, r Rule) (*compiledRule, Errors) {
 		fail("apiGroup", "%q has a version: a rule is for all versions of a group", r.APIGroup)
 	}
 	if r.Healthy == "" && r.Progressing == "" {
-		fail("healthy", "is required, unless progressing is given")
+		fail("healthy", "is required unless progressing is given")
 	}
 	c := &compiledRule{}
 	for _, e := range []struct {

@@ -406,7 +406,7 @@ func decodeConfig[T runtime.Object](decoder runtime.Decoder, content, what strin
 }
 
 // convertErrors converts the errors of an API server's validation. It quotes a value only if few
-// values are allowed, as others may be keys and certificates.
+// values are allowed, because others may be keys and certificates.
 func convertErrors(found field.ErrorList) configProblems {
 	var out configProblems
 	for _, e := range found {

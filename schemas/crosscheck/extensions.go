@@ -51,7 +51,7 @@ const localExtensionType = "local"
 
 // checkExtensions checks that the landscape registers each required extension. If registrations
 // exist elsewhere, it only reports likely typos. Without declared registrations, Seeds have
-// external ones. Gardens use only Extensions, as ControllerRegistrations are for seeds.
+// external ones. Gardens use only Extensions, because ControllerRegistrations are for seeds.
 func (c *checker) checkExtensions() {
 	offers, registrations := c.registeredExtensions(), "ControllerRegistration or Extension"
 	elsewhere := len(offers) == 0 || c.hasExternal(kindRegistration.Kind) || c.hasExternal(kindOperatorExtension.Kind)

@@ -127,7 +127,7 @@ func (c *checker) checkSeedConfigured() {
 }
 
 // checkDeclaredSeedEqual checks that a gardenlet configuration and a declared Seed of the same name
-// agree, as both are written to the Seed. Fields that only one of them sets may differ.
+// agree, because both are written to the Seed. Fields that only one of them sets may differ.
 func checkDeclaredSeedEqual(spec string) func(*checker) {
 	return func(c *checker) {
 		declared := c.findObject(identity{kind: kindSeed, name: c.name()})

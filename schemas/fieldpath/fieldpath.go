@@ -12,7 +12,7 @@ import (
 // Key is a map key, which is written in brackets, unlike a field name.
 type Key string
 
-// Path is a list of steps: a string is a field, a Key a map key, an int a list index.
+// Path is a list of steps: a string is a field, a Key is a map key, and an int is a list index.
 type Path []any
 
 // Append returns a new path with further steps and does not change p.

@@ -140,8 +140,8 @@ func setValueAt(at any, path fieldpath.Path, value any) (any, error) {
 	return fields, nil
 }
 
-// setItemAt is place for lists. An index beyond the end appends an item, as defaults may have made
-// the list longer.
+// setItemAt is place for lists. An index beyond the end appends an item, because defaults may have
+// made the list longer.
 func setItemAt(list []any, index int, path fieldpath.Path, value any) (any, error) {
 	if index >= len(list) {
 		item, err := setValueAt(nil, path, value)

@@ -80,7 +80,7 @@ type Mutator struct {
 	hasProjects, hasDomains, hasAutoEnabled bool
 }
 
-// New returns the Surroundings at a time. With the zero time, mutations choose no version, as
+// New returns the Surroundings at a time. With the zero time, mutations choose no version, because
 // expirations are unknown.
 func New(around ObjectLister, now time.Time) *Mutator {
 	return &Mutator{

@@ -45,8 +45,8 @@ func (s *Mutator) parentSeed(seed string) *string {
 }
 
 // MutateProject applies API defaults and mutations to a Project. The result contains only the
-// mutations. old is nil for a new Project. A Project without owner and owner member stays without,
-// as only the API knows its creator. Source: plugin/pkg/project/mutator.
+// mutations. old is nil for a new Project. A Project without owner and owner member stays without
+// one, because only the API knows its creator. Source: plugin/pkg/project/mutator.
 func (s *Mutator) MutateProject(project, old *gardencorev1beta1.Project) Result {
 	gardencorev1beta1.SetDefaults_Project(project)
 	if project.DeletionTimestamp != nil {

@@ -2,7 +2,7 @@
 // restarting, failing, stalling or forgetful API servers, and concurrent deletions. It also tests
 // sizes, clocks and a second engine. The tests run the real controller (resourcemanager) on real
 // API servers. All end with the same check: the wanted objects exist, inventories are correct,
-// nothing is left over, nothing foreign was written.
+// nothing is left over, and nothing foreign was written.
 //
 // Tests without faults are in other packages (apply, managedresource, resourcemanager).
 //

@@ -364,8 +364,8 @@ func pendingError(result *apply.Result) error {
 	return errors.Join(problems...)
 }
 
-// IsIgnored reports whether a ManagedResource or an object is annotated to be ignored. As upstream,
-// it accepts True and 1, too.
+// IsIgnored reports whether a ManagedResource or an object is annotated to be ignored. Like
+// upstream, it accepts True and 1, too.
 func IsIgnored(o metav1.Object) bool {
 	is, err := strconv.ParseBool(o.GetAnnotations()[resourcesv1alpha1.Ignore])
 	return err == nil && is

@@ -75,7 +75,8 @@ func parseTokenOrder(annotations map[string]string, targetNamespace string) (tok
 		}
 		o.expiration = d
 	}
-	// As upstream, an invalid boolean is false, and a target without name or namespace is ignored.
+	// As in upstream, an invalid boolean is false, and a target without name or namespace is
+	// ignored.
 	o.injectCA, _ = strconv.ParseBool(annotations[annotationInjectCA])
 	if name, namespace := annotations[annotationTargetName], annotations[annotationTargetNS]; name != "" && namespace != "" {
 		o.target = types.NamespacedName{Namespace: namespace, Name: name}

@@ -40,7 +40,7 @@ func causeType(typ schemas.ViolationType) metav1.CauseType {
 
 func allowed() *admissionv1.AdmissionResponse { return &admissionv1.AdmissionResponse{Allowed: true} }
 
-// responseFor converts findings to a response: errors deny, warnings are passed to the client.
+// responseFor converts findings to a response: errors deny, and warnings are passed to the client.
 func responseFor(request *admissionv1.AdmissionRequest, found []schemas.Violation) *admissionv1.AdmissionResponse {
 	response := allowed()
 	var errs []schemas.Violation

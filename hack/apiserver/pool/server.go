@@ -184,5 +184,5 @@ func (s *server) leaseAnswer() apiserver.Answer {
 	return apiserver.Answer{Host: s.config.Host, CA: s.config.CAData, Certificate: s.config.CertData, Key: s.config.KeyData}
 }
 
-// stop ends both programs. Errors do not matter, as no one needs their data.
+// stop ends both programs. Errors do not matter, because no process needs their data.
 func (s *server) stop() { _ = s.env.Stop() }

@@ -35,7 +35,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	commands := map[string]func(context.Context, arguments) error{"measure": measure, "patch": patchCommand, "manager": managerCommand}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return fmt.Errorf("usage: engine measure|patch|manager, see hack/bench/README.md")
+		return fmt.Errorf("usage: engine measure|patch|manager (see hack/bench/README.md)")
 	}
 	var a arguments
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)

@@ -112,7 +112,7 @@ func (d *countingProxy) kubeconfig() ([]byte, error) {
 		Contexts:  map[string]*clientcmdapi.Context{"bench": {Cluster: "bench", AuthInfo: "bench"}}, CurrentContext: "bench",
 	})
 	if err != nil {
-		return nil, fmt.Errorf("a kubeconfig for the operator: %w", err)
+		return nil, fmt.Errorf("writing a kubeconfig for the operator: %w", err)
 	}
 	return data, nil
 }

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exec runs another command in the box and returns its exit: in all namespaces of the box, with its
-// root and in a new session. When ctx ends, Exec kills the command's process group and returns the
-// error of ctx. The command also ends with the box.
+// Exec runs another command in all namespaces of the box, with its root and in a new session, and
+// returns its exit. When ctx ends, Exec kills the command's process group and returns the error of
+// ctx. The command also ends with the box.
 func (p *Process) Exec(ctx context.Context, command Command) (Exit, error) {
 	exit, err := p.exec(ctx, command)
 	if err != nil {

@@ -21,7 +21,7 @@ var bootID = sync.OnceValue(func() string {
 
 // identify returns a string that is unique among all processes of this machine: the boot and the
 // clock tick of the start. A dying process still holds its ports and files: its first thread is
-// dead, others are not.
+// dead, but others are not.
 func identify(pid int) (born string, dying bool, err error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -56,7 +56,7 @@ func (r *Record) write(path string) error {
 	return nil
 }
 
-// IsFromEarlierBoot reports whether the machine was rebooted since the start, which explains the
+// IsFromEarlierBoot reports whether the machine has rebooted since the start, which explains the
 // end.
 func (r *Record) IsFromEarlierBoot() bool { return isFromEarlierBoot(r.StartID) }
 

@@ -28,7 +28,7 @@ import (
 // blockSize is the unit of database sizes; the remainder of a snapshot is its checksum.
 const blockSize = 512
 
-// clusterToken and the names of members are the same as in their configuration files, see
+// clusterToken and the names of members are the same as in their configuration files; see
 // living/etcds.
 const clusterToken = "etcd-cluster"
 

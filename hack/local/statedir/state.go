@@ -121,7 +121,7 @@ func (d Dir) Load() (*State, error) {
 		return nil, fmt.Errorf("reading %s: %w (clean removes it)", d.stateFile(), err)
 	}
 	if state.Version != formatVersion {
-		return nil, fmt.Errorf("%s has format %d, this program writes %d: take the clusters down with the program that made them, or remove the folder",
+		return nil, fmt.Errorf("%s has format %d, and this program writes %d: take the clusters down with the program that made them, or remove the folder",
 			d.stateFile(), state.Version, formatVersion)
 	}
 	return state, nil
