@@ -153,8 +153,8 @@ func (c *Cluster) connect() (err error) {
 // Name returns the name of the cluster in messages.
 func (c *Cluster) Name() string { return c.name }
 
-// HasWholeCache reports whether the live cache holds all objects of a kind, so that an object that
-// is not cached does not exist.
+// HasWholeCache reports whether the live cache holds all objects of a kind, so an object that is
+// not cached does not exist.
 func (c *Cluster) HasWholeCache(kind schema.GroupKind) bool { return c.wholeKinds[kind] }
 
 // Close stops all watches. The cluster must not be used afterwards.

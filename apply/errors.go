@@ -14,7 +14,7 @@ import (
 // Reason is the category of an error; the Hint of an ObjectError is its next step.
 type Reason string
 
-// The reasons, in the order in which Errors are reported: root causes come first.
+// The reasons have the order in which Errors are reported: root causes come first.
 const (
 	Canceled             Reason = "Canceled"             // the context ended
 	Unreachable          Reason = "Unreachable"          // no connection to the API server

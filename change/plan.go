@@ -58,7 +58,7 @@ type Field struct {
 	New  any    `json:"new,omitempty"`
 	// Hidden reports whether the values differ but may not be shown.
 	Hidden bool `json:"hidden,omitempty"`
-	// Encrypted reports whether a hidden value was not decrypted, so that the ciphertexts differ.
+	// Encrypted reports whether a hidden value was not decrypted, so the ciphertexts differ.
 	Encrypted bool `json:"encrypted,omitempty"`
 	// OldHash and NewHash represent hidden values. Equal values have equal hashes within one diff,
 	// and in all diffs made with the same key (see Masking). They are empty without a value or a
@@ -79,8 +79,8 @@ type Plan struct {
 	// ChangedSettings is the number of changed settings of landscape.yaml that no object shows (see
 	// notes).
 	ChangedSettings int `json:"settings,omitempty"`
-	// HasNoBaseline reports whether there was nothing to compare with, so that an empty list of
-	// items means nothing. A note gives the reason.
+	// HasNoBaseline reports whether there was nothing to compare with, so an empty list of items
+	// means nothing. A note gives the reason.
 	HasNoBaseline bool `json:"uncompared,omitempty"`
 	// HandedOver are declared fields that are left to controllers; they are not differences.
 	HandedOver []HandedOver `json:"handedOver,omitempty"`

@@ -77,9 +77,8 @@ func yesNo(is bool) string {
 	return "no"
 }
 
-// hasNodeLocalDNS reports whether kubelets get the address of node-local DNS, so that machines
-// depend on it: before 1.34, and with kube-proxy in IPVS mode. Otherwise it changes on running
-// machines.
+// hasNodeLocalDNS reports whether kubelets get the address of node-local DNS, so machines depend on
+// it: before 1.34, and with kube-proxy in IPVS mode. Otherwise it changes on running machines.
 func hasNodeLocalDNS(shoot *unstructured.Unstructured, version string) bool {
 	enabled, _, _ := unstructured.NestedBool(shoot.Object, "spec", "systemComponents", "nodeLocalDNS", "enabled")
 	proxy := nestedValue(shoot.Object, "spec", "kubernetes", "kubeProxy", "enabled") != false

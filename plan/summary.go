@@ -167,7 +167,7 @@ func (r Report) isHarmless() bool {
 	return true
 }
 
-// hasUnrenderedShoot reports whether a plan has a changed Shoot without objects on a seed, so that
+// hasUnrenderedShoot reports whether a plan has a changed Shoot without objects on a seed, so
 // consequences are missing.
 func hasUnrenderedShoot(p change.Plan) bool {
 	owners := map[string]bool{}

@@ -141,7 +141,7 @@ func isLess(a, b any) bool {
 	return !ok || !ok2 || x.Cmp(y) < 0
 }
 
-// serviceAddresses is a rule for the addresses of a Service. Type ExternalName has none, so that a
+// serviceAddresses is a rule for the addresses of a Service. Type ExternalName has none, so a
 // change from or to it is possible.
 func serviceAddresses(e objectChange) []string {
 	was, is := e.oldValue("spec.type"), e.newValue("spec.type")

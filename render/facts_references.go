@@ -107,8 +107,8 @@ func ChecksumOf(content map[string][]byte) string {
 }
 
 // encryptedFact represents a Secret that is encrypted in Git: its content is unknown, but changes
-// are visible. It does not depend on the key, so that everybody renders the same.
-func encryptedFact(r crosscheck.ConfigReference, sealed map[string]any) ReferenceFact {
+// are visible. It does not depend on the key, so that everyone renders the same.
+func encryptedFact(r across.ConfigReference, sealed map[string]any) ReferenceFact {
 	// The input was decoded from JSON or YAML.
 	raw, _ := json.Marshal(map[string]any{"data": sealed["data"], "stringData": sealed["stringData"]})
 	sum := sha256.Sum256(raw)

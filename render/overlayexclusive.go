@@ -92,7 +92,8 @@ func (w *referenceWalk) requireEvictable(o Object) {
 	})
 }
 
-// rivalBudget finds another PodDisruptionBudget for the same pods, and their creator.
+// rivalBudget finds another PodDisruptionBudget for the same pods, and the object that creates
+// these pods.
 func rivalBudget(o Object, among []Object) (rival, pods Object, found bool) {
 	own := budgetSelector(o)
 	for _, pods := range among {

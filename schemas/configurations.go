@@ -33,7 +33,7 @@ type configurationType struct {
 	strict bool
 	// processName names the process in messages.
 	processName string
-	// releasedSeparately: the process has its own releases, so that an unknown value may belong to
+	// releasedSeparately: the process has its own releases, so an unknown value may belong to
 	// another version. Only likely typos are reported, as warnings.
 	releasedSeparately bool
 	// templatePaths are the paths of templates, which the rules of their kinds check.

@@ -24,7 +24,7 @@ import (
 var extensionFields string
 
 // extensionConfigurationSchemas returns the configurations of extensions with their schemas.
-// Extensions have their own releases, so that other versions may have more fields.
+// Extensions have their own releases, so other versions may have more fields.
 var extensionConfigurationSchemas = sync.OnceValues(func() (map[schema.GroupVersionKind]configurationSchema, error) {
 	known := map[schema.GroupVersionKind]configurationSchema{}
 	for line := range strings.Lines(extensionFields) {

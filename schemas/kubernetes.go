@@ -221,7 +221,7 @@ func (r *findingCollector) checkRuntimeConfig(config fieldValue, version string,
 			r.add(field, TypeForbidden, "the API %q does not exist in Kubernetes 1.%d: %s", api, minor, known.description())
 		case !field.isTrue():
 			if needed := requiredAPI(table, api, workerless); needed != "" {
-				r.add(field, TypeForbidden, "Gardener needs %q, so that %q cannot be turned off", needed, api)
+				r.add(field, TypeForbidden, "Gardener needs %q, so %q cannot be turned off", needed, api)
 			}
 		}
 	}

@@ -115,7 +115,7 @@ func (r *findingCollector) checkRollout(s shoot, at fieldValue, op string) {
 		if worker < 0 {
 			r.add(at, TypeInvalid, "there is no pool %q in spec.provider.workers", pool)
 		} else if !afterRotation && isUpdatedInPlace(s.workers[worker]) {
-			r.add(at, TypeInvalid, "the pool %q is updated in place, so that its machines are not replaced", pool)
+			r.add(at, TypeInvalid, "the pool %q is updated in place, so its machines are not replaced", pool)
 		}
 	}
 }

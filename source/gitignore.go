@@ -130,8 +130,8 @@ func (r *Repository) uncommittedOf(files, names []string) (out []string, err err
 	return out, nil
 }
 
-// EmptySubmodules returns the paths of submodules in a folder that are not checked out, so that
-// their files are missing.
+// EmptySubmodules returns the paths of submodules in a folder that are not checked out, so their
+// files are missing.
 func EmptySubmodules(dir string) ([]string, error) {
 	root, inside, err := repositoryTop(dir)
 	if err != nil || root == "" {

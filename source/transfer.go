@@ -89,8 +89,8 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 	return nil
 }
 
-// isHistoryTooLarge reports whether the history contains an object that is too large, so that
-// commits are fetched without history.
+// isHistoryTooLarge reports whether the history contains an object that is too large, so commits
+// are fetched without history.
 func (r *gitRemote) isHistoryTooLarge(cache *gitCache) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

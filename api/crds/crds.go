@@ -107,8 +107,8 @@ func definitionJSON(name string) []byte {
 	return data
 }
 
-// fileContent panics on errors: the files are embedded and read by tests, so that a failure is a
-// broken build that no caller can handle.
+// fileContent panics on errors: the files are embedded and read by tests, so a failure is a broken
+// build that no caller can handle.
 func fileContent(name string) []byte {
 	data, err := FS.ReadFile(name)
 	if err != nil {

@@ -115,8 +115,7 @@ type textMasker struct {
 	masking      Masking
 	nodes        []*yaml.Node // in text order
 	replacements []replacement
-	// isPositionLost is set if the text does not match its parsed form, so that no position is
-	// reliable.
+	// isPositionLost is set if the text does not match its parsed form, so no position is reliable.
 	isPositionLost bool
 }
 

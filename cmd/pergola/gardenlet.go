@@ -43,8 +43,8 @@ gardenlet does not renew a file of --garden-kubeconfig.
 gardenlet takes the lease garden/gardenlet-leader-election on the seed, as upstream's gardenlet
 does. A second instance waits for it.
 
-/healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. /readyz
-names the missing parts. OTEL_EXPORTER_OTLP_ENDPOINT sets the address that gets traces.`,
+/healthz and /readyz are on the health port, and /metrics is on the metrics port, both without TLS.
+/readyz names the missing parts. OTEL_EXPORTER_OTLP_ENDPOINT sets the address that gets traces.`,
 		Example: `  pergola gardenlet --seed local --garden-kubeconfig-secret garden/gardenlet-garden
   pergola gardenlet --seed local --garden-kubeconfig garden.yaml --kubeconfig seed.yaml --log-format text`,
 		Args: cobra.NoArgs,

@@ -39,8 +39,8 @@ publishes their input in the virtual garden, where their gardenlets read it.
 It replaces gardener-operator and holds the same lease (in namespace garden): stop gardener-operator
 first. Several instances can run; one is active.
 
-/healthz and /readyz are on the health port, /metrics on the metrics port,
-/hooks/NAMESPACE/LANDSCAPE/RECEIVER on the receiver port, all without TLS.
+/healthz and /readyz are on the health port, /metrics is on the metrics port, and
+/hooks/NAMESPACE/LANDSCAPE/RECEIVER is on the receiver port, all without TLS.
 OTEL_EXPORTER_OTLP_ENDPOINT sets the address that gets traces.`,
 		Example: `  pergola operator --cache-dir /cache
   pergola operator --kubeconfig runtime.yaml --namespace garden --log-format text`,

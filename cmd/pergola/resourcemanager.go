@@ -41,8 +41,8 @@ same lease by default.
 ResourceManagerConfiguration). The file can also enable the garbage collector, the token requestor,
 network policies and webhooks. Flags take precedence over it.
 
-/healthz and /readyz are on the health port, /metrics on the metrics port, both without TLS. /readyz
-names the missing parts. OTEL_EXPORTER_OTLP_ENDPOINT sets the address that gets traces.`,
+/healthz and /readyz are on the health port, and /metrics is on the metrics port, both without TLS.
+/readyz names the missing parts. OTEL_EXPORTER_OTLP_ENDPOINT sets the address that gets traces.`,
 		Example: `  pergola resource-manager --class seed
   pergola resource-manager --config /etc/gardener-resource-manager-config/config.yaml
   pergola resource-manager --kubeconfig runtime.yaml --target-kubeconfig virtual.yaml --namespace garden --cluster-id landscape`,

@@ -11,8 +11,8 @@ import (
 // RuleLate is the rule of findings about late operations.
 const RuleLate = "landscape/operation-late"
 
-// LateOperations returns findings about new or changed operations whose time is over, so that they
-// are never executed.
+// LateOperations returns findings about new or changed operations whose time is over, so they are
+// never executed.
 func LateOperations(former, l *landscapes.Landscape, now time.Time) []schemas.Violation {
 	var out []schemas.Violation
 	for _, o := range l.ExpiredOperations(former, now) {

@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// NoHandlerError means that no running process handles a requested operation, so that waiting is
+// NoHandlerError means that no running process handles a requested operation, so waiting is
 // useless.
 type NoHandlerError struct{ message string }
 

@@ -181,7 +181,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 	return out
 }
 
-// HasUnreachable reports whether a cluster did not answer, so that the status is incomplete.
+// HasUnreachable reports whether a cluster did not answer, so the status is incomplete.
 func (s Status) HasUnreachable() bool {
 	return slices.ContainsFunc(s.Owners, OwnerStatus.isUnreachable)
 }

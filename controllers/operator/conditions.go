@@ -77,12 +77,11 @@ type objectState struct {
 // readState is the state of the source and its files.
 type readState struct {
 	sourceErr error
-	// isUnread means that attempted could not be fetched or verified, so that its validity is
-	// unknown.
+	// isUnread means that attempted could not be fetched or verified, so its validity is unknown.
 	isUnread bool
 	// validErr is why wanted cannot be applied.
 	validErr error
-	// isReading means that attempted is being read, so that its validity is unknown.
+	// isReading means that attempted is being read, so its validity is unknown.
 	isReading bool
 }
 

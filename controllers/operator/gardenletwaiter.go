@@ -27,7 +27,7 @@ type awaitedOwner struct {
 	// publicationDigest identifies the publication that the gardenlet of a Seed has to use; it is
 	// empty if only the object changed.
 	publicationDigest string
-	// isChanged means that the object itself changed, so that its gardenlet has to reconcile it.
+	// isChanged means that the object itself changed, so its gardenlet has to reconcile it.
 	isChanged bool
 }
 

@@ -299,7 +299,7 @@ func (r *run) runFlowOnce(ctx context.Context) (again bool, err error) {
 }
 
 // prepare reads facts, makes the secrets and renders. It reuses the facts of existing secrets, so
-// that usually one rendering is enough.
+// usually one rendering is enough.
 func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, error) {
 	o := r.owner
 	if err := r.ensureNamespace(ctx); err != nil {

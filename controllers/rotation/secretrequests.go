@@ -39,8 +39,8 @@ type Progress struct {
 	// AllReadNewKey reports whether all API servers read data of the new encryption key, so that it
 	// may write.
 	AllReadNewKey bool
-	// AllHaveNewCertificates reports whether all servers have certificates of the new CAs, so that
-	// the old CAs are no longer needed.
+	// AllHaveNewCertificates reports whether all servers have certificates of the new CAs, so the
+	// old CAs are no longer needed.
 	AllHaveNewCertificates bool
 }
 

@@ -16,7 +16,7 @@ type Field struct {
 	// Literal is the literal that the field is compared with, or nil: a string, a bool, an int64,
 	// a uint64 or a float64.
 	Literal any
-	// IsWholeExpression reports whether the field is the whole expression, so that its value is the
+	// IsWholeExpression reports whether the field is the whole expression, so its value is the
 	// result.
 	IsWholeExpression bool
 }

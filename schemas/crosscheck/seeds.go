@@ -215,7 +215,7 @@ func (c *checker) checkBastion() {
 		c.report("spec.providerType", schemas.TypeInvalid, "%q is not the provider of the Shoot (%s), which is %q", own, objectPosition(in), typ)
 	}
 	if valueAt(shoot, "spec", "provider", "workersSettings", "sshAccess", "enabled") == false {
-		c.report("spec.shootRef.name", schemas.TypeForbidden, "the Shoot (%s) allows no SSH access (spec.provider.workersSettings), so that its Bastions are deleted", objectPosition(in))
+		c.report("spec.shootRef.name", schemas.TypeForbidden, "the Shoot (%s) allows no SSH access (spec.provider.workersSettings), so its Bastions are deleted", objectPosition(in))
 	}
 }
 

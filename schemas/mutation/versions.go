@@ -36,7 +36,7 @@ func isShortened(version string) bool {
 	return true
 }
 
-// IsOpenVersion reports whether a version is incomplete, so that the API completes it from a cloud
+// IsOpenVersion reports whether a version is incomplete, so the API completes it from a cloud
 // profile.
 func IsOpenVersion(version string) bool { return isShortened(version) }
 

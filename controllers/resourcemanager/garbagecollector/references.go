@@ -53,8 +53,8 @@ func (r references) add(namespace string, annotations map[string]string) {
 }
 
 // findNames calls found for each name that is a whole string anywhere in a value. The place of
-// names differs by kind and type of volume. Names of garbage end in a hash, so that other strings
-// hardly match.
+// names differs by kind and type of volume. Names of garbage end in a hash, so other strings hardly
+// match.
 func findNames(value any, names map[string][]objectID, found func(objectID)) {
 	switch v := value.(type) {
 	case string:

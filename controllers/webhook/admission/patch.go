@@ -160,8 +160,8 @@ func appendValueChanges(ops *[]patchOperation, path []string, from, to any) {
 	appendAdd(ops, path, to)
 }
 
-// applyTo adds to an object. Paths come from additions to the same object, so that all but their
-// last elements exist.
+// applyTo adds to an object. Paths come from additions to the same object, so all but their last
+// elements exist.
 func (o patchOperation) applyTo(object map[string]any) {
 	value := runtime.DeepCopyJSONValue(o.Value)
 	var at any = object

@@ -49,7 +49,7 @@ func (s *streams) open(stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	return err
 }
 
-// isSameWriter reports whether both are the same Writer, so that their lines stay in order.
+// isSameWriter reports whether both are the same Writer, so their lines stay in order.
 func isSameWriter(a, b io.Writer) (equal bool) {
 	// A Writer's type need not be comparable.
 	defer func() { _ = recover() }()

@@ -34,7 +34,7 @@ type etcd struct {
 	Spec   spec   `json:"spec"`
 	Status status `json:"status"`
 
-	// hostOf returns the address of a member; if nil, its name in the cluster is used.
+	// hostOf returns the address of a member; if it is nil, the member has its name in the cluster.
 	hostOf func(ordinal int32) string
 }
 
