@@ -70,7 +70,7 @@ func (r *setRun) isSiblingManager(m metav1.ManagedFieldsEntry) bool {
 }
 
 // canInherit reports whether an object that a set of ours applied belongs to this set now.
-// takenOver ensures that no other set declares it.
+// failIfOwnedElsewhere ensures that no other set declares it.
 func (r *setRun) canInherit(live *unstructured.Unstructured) bool {
 	origin, at := live.GetAnnotations()[r.engine.keys.Origin], RefOf(live)
 	switch {

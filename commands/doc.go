@@ -4,7 +4,7 @@
 //
 //   - adoption: landscapes that upstream's controllers run, and how these are stopped
 //   - comparison: the effect of a change of revision on a landscape's clusters
-//   - manifest: objects in files, checked by themselves
+//   - manifest: objects in files, checked without a landscape
 //   - preview: the consequences of a change besides the difference of rendered objects
 //   - record: rendered files in folders, compared with new ones
 //   - recovery: backup and restore of data that is not in Git

@@ -9,8 +9,8 @@ import (
 )
 
 // findSyntaxFault finds the fault that makes a text invalid YAML. The parser often names a place
-// many lines later. cause follows quotes, brackets and indentation from the start, and returns the
-// first fault or nil.
+// many lines later. findSyntaxFault follows quotes, brackets and indentation from the start, and
+// returns the first fault or nil.
 func (d document) findSyntaxFault() *problem {
 	var s yamlScan
 	number := d.offset

@@ -39,7 +39,7 @@ func (e objectChange) predictAction(old, new *unstructured.Unstructured) (change
 	case hit == "":
 		return change.Change, stay
 	case old.GetName() != new.GetName():
-		return change.Change, "its name is a hash of its content: the old object is deleted when nothing refers to it any more"
+		return change.Change, "its name is a hash of its content: the old object is deleted when nothing refers to it"
 	case slices.Contains(neverRecreated, old.GetKind()) && isKnownGroup(change.RefOf(old)):
 		return change.Fail, hit + " cannot be changed, and an object of this kind is never recreated: the API server refuses it"
 	case old.GetKind() == "Service" && change.RefOf(old).Group() == "" && hit != "" && hasAddressConflict(e):

@@ -106,10 +106,10 @@ func unlistedRules() []Rule {
 			Doc:    "Only misspelt names and values of another form are reported, because extensions are released separately and a later version may accept more. The rule is in Go because the schemas are data.",
 			Source: "pkg/apis of github.com/gardener/gardener-extension-*, November 2026", Fields: []string{""}, Language: "go", File: "schemas/gorules.go", Severity: SeverityWarning, Scope: scopeObject},
 		{ID: RuleDeletionConfirm, Kind: "*", Title: "A Garden, Seed, Shoot, Project, ShootState, Etcd or extension object is removed only after its deletion was confirmed",
-			Doc:    "Set the annotation " + annotationConfirm + `: "true" in one commit, and remove the object in the next. A landscape holds the removal of a Garden, Seed, Shoot or Project, confirmed or not, and applies the rest: pergola validate --from warns of it. The rule is in Go because the object does not exist any more.`,
+			Doc:    "Set the annotation " + annotationConfirm + `: "true" in one commit, and remove the object in the next. A landscape holds the removal of a Garden, Seed, Shoot or Project, confirmed or not, and applies the rest: pergola validate --from warns of it. The rule is in Go because the object no longer exists.`,
 			Source: sourceDeletion, Fields: []string{"metadata.annotations[confirmation.gardener.cloud/deletion]"}, Language: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange},
 		{ID: ruleGardenNamespace, Kind: "Namespace", Title: "Namespace garden stays while a Garden exists",
-			Doc:    "It holds the whole garden. Remove the Garden first. The rule is in Go because the object does not exist any more.",
+			Doc:    "It holds the whole garden. Remove the Garden first. The rule is in Go because the object no longer exists.",
 			Source: "pkg/operator/webhook/validation/namespacedeletion", Fields: []string{"metadata.name"}, Language: "go", File: "schemas/gorules.go", Severity: SeverityError, Scope: scopeLandscape, Class: ClassChange},
 	}
 }

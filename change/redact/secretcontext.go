@@ -12,8 +12,8 @@ import (
 // Context may mark a value as secret: the name in the same item, the path of its file, or the
 // schema with this default.
 
-// naming are the fields of an item that name its value, in lower case; holding are the fields with
-// the value.
+// nameFields are the fields of an item that name its value, in lower case; valueFields are the
+// fields with the value.
 var (
 	nameFields  = []string{"name", "key", "id", "variable", "parameter", "parameterkey"}
 	valueFields = []string{"value", "val", "values", "default", "parametervalue", "inline_string", "inlinestring", "plain", "defaultvalue"}

@@ -140,7 +140,7 @@ func (a *Adopter) stop(ctx context.Context, c Controller) error {
 	if err := a.waitForLease(ctx, c); err != nil {
 		return err
 	}
-	// Nothing answers them any more, so the API server would reject their requests.
+	// No server answers them now, so the API server would reject their requests.
 	if err := a.removeWebhooks(ctx, known.Webhooks); err != nil {
 		return err
 	}

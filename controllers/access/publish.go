@@ -75,8 +75,8 @@ func publishOnce(ctx context.Context, client kubernetes.Interface, namespace str
 	return err == nil, err
 }
 
-// isSignedBy reports whether a CA has signed the client certificate of a kubeconfig, or false for
-// unreadable input.
+// isSignedBy reports whether a CA has signed the client certificate of a kubeconfig; it is false
+// for unreadable input.
 func isSignedBy(kubeconfig, authority []byte) bool {
 	if len(authority) == 0 {
 		return false

@@ -99,7 +99,7 @@ func (f *Fleet[O]) waitForTurn(ctx context.Context, m Member[O], runs map[string
 	return end, nil
 }
 
-// memberRun is the run of one member. problem is its error, set once ended is closed.
+// memberRun is the run of one member. err is its error, set once done is closed.
 type memberRun struct {
 	done chan struct{}
 	err  *error

@@ -35,7 +35,7 @@ func IsDeletedWithFile(declared *unstructured.Unstructured) bool {
 	return isGardenKind(declared.GroupVersionKind().GroupKind()) && owner.IsConfirmed(declared)
 }
 
-// isDeletionConfirmed reports whether the deletion of a Garden is confirmed, or false for other
+// isDeletionConfirmed reports whether the deletion of a Garden is confirmed; it is false for other
 // kinds.
 func (c *Converger) isDeletionConfirmed(ctx context.Context, ref apply.Ref) bool {
 	if !isGardenKind(ref.GroupKind()) {

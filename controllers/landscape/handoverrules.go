@@ -143,7 +143,7 @@ func poolImageName(shoot *unstructured.Unstructured, pool string) string {
 	return ""
 }
 
-// isOlderVersion reports whether a is the older version, or false if they cannot be compared.
+// isOlderVersion reports whether a is the older version; it is false if they cannot be compared.
 func isOlderVersion(a, b any) bool {
 	x, okx := parseVersion(a)
 	y, oky := parseVersion(b)

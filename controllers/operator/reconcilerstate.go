@@ -27,7 +27,7 @@ type lifetime struct {
 // sourceState is the source of a Landscape: the access to it, and the result of the last poll.
 type sourceState struct {
 	remote *sourceConnection
-	// openedID identifies the part of the object that the access uses. reopen is when to retry
+	// openedID identifies the part of the object that the access uses. reopenAt is when to retry
 	// without access.
 	openedID string
 	reopenAt time.Time

@@ -71,7 +71,7 @@ func (r *run) trackBundle(ctx context.Context, b render.Bundle) {
 	_ = r.reconciler.Engine.TrackSet(ctx, rm.Target, s.Name, s.FieldManager, rm.Inventory(mr))
 }
 
-// isClusterServed reports whether the cluster of a bundle is served, or false for errors.
+// isClusterServed reports whether the cluster of a bundle is served; it is false for errors.
 func (r *run) isClusterServed(ctx context.Context, b render.Bundle) bool {
 	served, err := r.serving.isReachable(ctx, r.owner, b)
 	return err == nil && served

@@ -222,8 +222,8 @@ type run struct {
 	mu sync.Mutex
 	// deletionsByCluster counts the objects that this run has deleted, by cluster.
 	deletionsByCluster map[string]int
-	// servingCache knows whether the API server of a Shoot is served. patient allows a served one
-	// the time of the step to answer.
+	// servingCache knows whether the API server of a Shoot is served. waitForAPIServer allows a
+	// served API server the time of the step to answer.
 	serving          servingCache
 	waitForAPIServer bool
 	// blockReasons knows why steps are not started.

@@ -14,8 +14,8 @@ type Review struct {
 	ID string
 	// operatorObjects has the approval ids of objects on the operator's clusters.
 	operatorObjects map[string]bool
-	// seedChanges has the lost and created objects of each seed. everywhere has the deletions that
-	// are reviewed for Shoots of all seeds, because a sampled Shoot shows them.
+	// seedChanges has the lost and created objects of each seed. sampledChange has the deletions
+	// that are reviewed for Shoots of all seeds, because a sampled Shoot shows them.
 	seedChanges   map[string]SeedChange
 	sampledChange SeedChange
 }

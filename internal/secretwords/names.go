@@ -71,7 +71,7 @@ func SecrecyOf(name string) Secrecy {
 }
 
 // suffixes of secret names say which secret or which encoding it is, in lower case, after a
-// separator. endings need no separator.
+// separator. bareSuffixes need no separator.
 var (
 	suffixes = []string{"txt", "json", "yaml", "yml", "env", "b64", "conf", "properties", "prod", "production", "dev", "development", "stage", "staging", "test", "old", "new",
 		"next", "current", "previous", "primary", "secondary", "main", "default", "value", "hash", "hashed", "plain", "raw", "data", "string", "base64", "hex", "encoded",

@@ -42,6 +42,6 @@ func Start(ctx context.Context, service, version string) (end func(), err error)
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 		defer cancel()
-		_ = provider.Shutdown(ctx) // an error cannot be reported any more
+		_ = provider.Shutdown(ctx) // an error can no longer be reported
 	}, nil
 }

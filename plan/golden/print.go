@@ -153,7 +153,7 @@ func Annotations(w io.Writer, r *Report, root string) error {
 		}
 	}
 	for _, file := range r.Stale {
-		write(file, 1, "golden: stale", "no case renders this file any more")
+		write(file, 1, "golden: stale", "no case renders this file now")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// introduced and removed are the lifecycle methods of types in k8s.io/api.
+// introducedType and removedType have the lifecycle methods of types in k8s.io/api.
 type (
 	introducedType interface {
 		APILifecycleIntroduced() (major, minor int)

@@ -281,7 +281,7 @@ func (c *checker) checkVersion(p *profileOffers, field, what, written, before st
 	}
 }
 
-// isNewer reports whether a version is above the previous one, or false without a previous one.
+// isNewer reports whether a version is above the previous one; it is false without a previous one.
 func isNewer(version, before string) bool {
 	left, errLeft := semver.NewVersion(version)
 	right, errRight := semver.NewVersion(before)

@@ -141,7 +141,7 @@ func metadataNode(namespaced bool) *Node {
 			"annotations":     textMap("Annotations for people and tools."),
 			"finalizers":      {Type: "array", ListType: "set", Items: text(""), Description: "Names that keep a deleted object until they are removed."},
 			"ownerReferences": {Type: "array", ListType: "map", ListKeys: []string{"uid"}, Items: ownerNode(), Description: "Objects that own this one."},
-			"uid":             text("Set by the server."), "resourceVersion": text("Set by the server."), "selfLink": text("Not set any more."),
+			"uid":             text("Set by the server."), "resourceVersion": text("Set by the server."), "selfLink": text("No longer set."),
 			"generation":                 {Type: "integer", Description: "Set by the server."},
 			"creationTimestamp":          {Type: "string", Format: formatDateTime, Nullable: true, Description: "Set by the server."},
 			"deletionTimestamp":          {Type: "string", Format: formatDateTime, Nullable: true, Description: "Set by the server."},

@@ -84,7 +84,7 @@ func (f *Forge) EnsureComment(ctx context.Context, repository string, number int
 		return Result{}, fmt.Errorf("pull request %d: want a number from 1 on", number)
 	}
 	if !markerName.MatchString(c.Marker) {
-		return Result{}, fmt.Errorf("marker %q: want up to 100 letters, digits and ._/@:- in it", boundedLine(c.Marker, 120))
+		return Result{}, fmt.Errorf("marker %q: want up to 100 letters, digits and ._/@:-", boundedLine(c.Marker, 120))
 	}
 	empty := strings.TrimSpace(c.Body) == ""
 	if empty && !c.DeleteEmpty {

@@ -107,7 +107,7 @@ func (p *pool) removeIdle(i int) *server {
 	return s
 }
 
-// release makes a server idle. take restores its content later: until then, a process that ends
+// release makes a server idle. acquire restores its content later: until then, a process that ends
 // late may still write.
 func (p *pool) release(s *server) {
 	p.mu.Lock()

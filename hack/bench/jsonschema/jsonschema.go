@@ -16,7 +16,7 @@ import (
 )
 
 // WriteAll writes a schema for each kind and version into a folder: GROUP_KIND_VERSION.json, the
-// kind in lower case. kubeconform spells names so in the pattern of its -schema-location.
+// kind in lower case. kubeconform spells names in this way in the pattern of its -schema-location.
 func WriteAll(dir string) error {
 	for _, crd := range crds.All() {
 		for _, version := range crd.Spec.Versions {

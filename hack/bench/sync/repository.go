@@ -30,8 +30,8 @@ type repository struct {
 // branch is the branch that is pushed and synced.
 const branch = "main"
 
-// ours is a header of the benchmark's own requests, which are not counted; uncounted is the setting
-// of Git that sends it.
+// benchHeader is a header of the benchmark's own requests, which are not counted; benchHeaderConfig
+// is the setting of Git that sends it.
 const (
 	benchHeader       = "X-Bench"
 	benchHeaderConfig = "http.extraHeader=" + benchHeader + ": floor"

@@ -38,8 +38,8 @@ const (
 	logFile    = "hold.log"
 )
 
-// subcommand is the argument that makes this program a holder; with tryFlag it only tries to become
-// one.
+// holdSubcommand is the argument that makes this program a holder; with tryFlag it only tries to
+// become one.
 const (
 	holdSubcommand = "hold"
 	tryFlag        = "--try"

@@ -53,8 +53,8 @@ func writeRecord(dir, outside string) (*os.File, error) {
 	return nil, errHolderRunning
 }
 
-// readRecord reports whether the folder has a holder, and its process id, or 0 if the caller's
-// namespace cannot see it. It removes files left by a dead holder.
+// readRecord reports whether the folder has a holder, and returns its process id, or 0 if the
+// caller's namespace cannot see it. It removes files left by a dead holder.
 func readRecord(dir string) (pid int, lives bool, err error) {
 	path := filepath.Join(dir, recordFile)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)

@@ -36,7 +36,7 @@ func New(server string, files Files) (*Client, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("reading certificate authority %s: no certificate in it", files.CA)
+		return nil, fmt.Errorf("reading certificate authority %s: it contains no certificate", files.CA)
 	}
 	pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
 	if err != nil {
