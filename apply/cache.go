@@ -82,7 +82,7 @@ func (c *Cluster) DropIdle(after time.Duration) []schema.GroupVersionResource {
 	return out
 }
 
-// waitReady waits for the first list. If listing fails, ready returns the error at once while the
+// waitReady waits for the first list. If listing fails, it returns the error at once while the
 // cache retries in the background; each later call triggers another attempt.
 func (w *watchedResource) waitReady(ctx context.Context) error {
 	w.stateMu.Lock()

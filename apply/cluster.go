@@ -137,14 +137,14 @@ func (c *Cluster) connect() (err error) {
 	plain := rest.CopyConfig(c.config)
 	plain.GroupVersion = &schema.GroupVersion{}
 	if c.rest, err = rest.UnversionedRESTClientForConfigAndClient(plain, c.http); err != nil {
-		return fmt.Errorf("making the REST client: %w", err)
+		return fmt.Errorf("creating the REST client: %w", err)
 	}
 	if c.dynamic, err = dynamic.NewForConfigAndClient(c.config, c.http); err != nil {
-		return fmt.Errorf("making the dynamic client: %w", err)
+		return fmt.Errorf("creating the dynamic client: %w", err)
 	}
 	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
 	if err != nil {
-		return fmt.Errorf("making the discovery client: %w", err)
+		return fmt.Errorf("creating the discovery client: %w", err)
 	}
 	c.discovery = d
 	return nil

@@ -38,19 +38,19 @@ type FieldPolicy struct {
 
 // FieldConflict is a declared field with another value in the live object.
 type FieldConflict struct {
-	// Declared is the desired value, Live the current one; it is nil if the live object lacks the
-	// field.
+	// Declared is the desired value; Live is the current one; it is nil if the live object lacks
+	// the field.
 	Declared, Live any
 	// DeclarationChanged means that the declared value differs from that at the last apply, or is
 	// new. An object that was never applied has not moved.
 	DeclarationChanged bool
-	// Manager is the manager, other than us, that owns the live value, and Since the time of its
+	// Manager is the manager, other than us, that owns the live value; Since is the time of its
 	// last write; it is empty if there is none.
 	Manager string
 	Since   time.Time
 	// Key is the map key or item name for the "*" in the path.
 	Key string
-	// Object is the declared object, LiveObject the current one. They must not be modified.
+	// Object is the declared object; LiveObject is the current one. They must not be modified.
 	Object, LiveObject *unstructured.Unstructured
 
 	ownManager string
@@ -284,7 +284,7 @@ func removeField(v any, path fieldpath.Path) {
 }
 
 // declaredValues returns the declared values of fields that may be handed over, for the next run.
-// For a new object, yield has not collected them.
+// For a new object, they were not collected before.
 func (r *setRun) declaredValues(w applyRequest) map[string]string {
 	if w.declaredFields == nil {
 		for _, f := range r.policyFieldsOf(w.obj) {

@@ -76,7 +76,7 @@ func (i *configMapInventory) Save(ctx context.Context, entries []Entry) error {
 		}
 	}
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("writing inventory %s: someone else has changed or deleted it meanwhile, run again: %w", i.ref, err)
+		return fmt.Errorf("writing inventory %s: someone else has changed or deleted it meanwhile; run again: %w", i.ref, err)
 	}
 	if err != nil {
 		return fmt.Errorf("writing inventory %s: %w", i.ref, err)

@@ -226,7 +226,7 @@ func TestInventoryDeletedBetweenReadAndWrite(t *testing.T) {
 	require.NoError(t, err)
 	inventory := f.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: inventory, namespace: NS}}`)
 	require.NoError(t, f.resource(inventory).Delete(f.ctx, "inventory", metav1.DeleteOptions{}))
-	require.ErrorContains(t, f.inv.Save(f.ctx, entries), "someone else has changed or deleted it meanwhile, run again")
+	require.ErrorContains(t, f.inv.Save(f.ctx, entries), "someone else has changed or deleted it meanwhile; run again")
 	assert.False(t, f.exists(inventory))
 
 	f.eventually("the cache sees that it is gone", func() bool {

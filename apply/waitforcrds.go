@@ -66,7 +66,7 @@ func servesVersion(crd *unstructured.Unstructured, version string) bool {
 	})
 }
 
-// waitCondition is a condition of an applied object; lacks returns why it is not met, or "" if it
+// waitCondition is a condition of an applied object; missing returns why it is not met, or "" if it
 // is.
 type waitCondition struct {
 	state, hint string

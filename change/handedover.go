@@ -11,7 +11,7 @@ type HandedOver struct {
 	// Declared and Live are the values; Live is nil if the field was removed.
 	Declared any `json:"declared"`
 	Live     any `json:"live,omitempty"`
-	// Manager is the field manager that set the field, Since the time of its last write.
+	// Manager is the field manager that set the field; LastWrite is the time of its last write.
 	Manager   string     `json:"by,omitempty"`
 	LastWrite *time.Time `json:"since,omitempty"`
 	Reason    string     `json:"why"`

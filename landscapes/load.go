@@ -82,8 +82,8 @@ func repositoryRoot(dir, given string) (string, error) {
 	}
 }
 
-// LoadFS is Load for any file system, such as the tree of a Git commit. fsys is the repository, and
-// dir the landscape folder in it, with slashes. A file system with symbolic links should implement
+// LoadFS is Load for any file system, such as the tree of a Git commit. fsys is the repository; dir
+// is the landscape folder in it, with slashes. A file system with symbolic links should implement
 // fs.ReadLinkFS.
 func LoadFS(ctx context.Context, fsys fs.FS, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
 	return loadFS(ctx, fsys, dir, dir, opts)

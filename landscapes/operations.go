@@ -17,7 +17,7 @@ import (
 // KindOperation is the kind of the files in operations/.
 const KindOperation = "Operation"
 
-// maxOperations is the largest number of files in operations/; finished ones can go.
+// maxOperations is the largest number of files in operations/; finished ones can be removed.
 const maxOperations = 1000
 
 // Operation is a one-shot operation on an object, from a file operations/ID.yaml. It runs exactly

@@ -125,7 +125,7 @@ type ControlPlane struct {
 	Owner   string `json:"owner"`
 	// Parts are the names of the parts that restart.
 	Parts []string `json:"parts,omitempty"`
-	// Stops are the parts that stop, such as on hibernation, and Starts the parts that start from
+	// Stops are the parts that stop, such as on hibernation; Starts are the parts that start from
 	// zero. Each part is in one list only.
 	Stops  []string `json:"stops,omitempty"`
 	Starts []string `json:"starts,omitempty"`

@@ -3,7 +3,7 @@ package render
 // gardenKubeconfig is the access to the virtual garden that is injected into workloads of a chart,
 // as upstream does.
 type gardenKubeconfig struct {
-	// Generic is the Secret with the kubeconfig, Access the Secret with the token.
+	// Generic is the Secret with the kubeconfig; Access is the Secret with the token.
 	Generic string `json:"generic"`
 	Access  string `json:"access"`
 }

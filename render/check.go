@@ -48,7 +48,7 @@ type landscapeCheck struct {
 	violations []schemas.Violation
 
 	// options are the options to render with; they are nil if the landscape is for another
-	// catalogue; sound are the valid overlays to test.
+	// catalogue; validOverlays are the overlays to test.
 	options       *Options
 	validOverlays []Overlay
 	// seenOwnerKinds are the kinds of owners that exist.

@@ -217,7 +217,7 @@ func decodeBundle(v cue.Value) (bundleSpec, error) {
 	}
 	b.value, b.source = v, v.LookupPath(cue.ParsePath("source"))
 	if !b.source.Exists() {
-		return b, findingAt(v, "no source: one of cue, helm, kustomize, crds")
+		return b, findingAt(v, "no source: want one of cue, helm, kustomize, crds")
 	}
 	return b, nil
 }

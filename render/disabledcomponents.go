@@ -76,9 +76,9 @@ type componentNeeds struct {
 	services  map[string]objectID
 	addresses map[string]objectID
 
-	// objectUsers are objects of a disabled component with the components that use them. waits are
-	// the components that wait for it, calls the components that connect to it. works are the kinds
-	// that it reconciles, with the components that have such objects.
+	// objectUsers are objects of a disabled component with the components that use them. waiters
+	// are the components that wait for it; clients are the components that connect to it.
+	// reconciledKinds are the kinds that it reconciles, with the components that have such objects.
 	objectUsers     map[string]map[objectID]map[string]bool
 	waiters         map[string]map[string]bool
 	clients         map[string]map[objectID]map[string]bool

@@ -55,7 +55,7 @@ func renderSource(catalogue fs.FS, dir string, in Input, spec bundleSpec) ([]Obj
 	if err := spec.source.Err(); err != nil {
 		return nil, cueError("source", err)
 	}
-	return nil, findingAt(spec.value, "source names no engine: one of cue, helm, kustomize, crds")
+	return nil, findingAt(spec.value, "source names no engine: want one of cue, helm, kustomize, crds")
 }
 
 // findingAt is an error about a value of a component, with its position.

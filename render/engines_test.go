@@ -169,7 +169,7 @@ func TestEngineErrors(t *testing.T) {
 		"component: two engines": {cue("{cue: ["+oneConfigMap+`], kustomize: "."}`, ""),
 			`component.cue:4:175: component.bundles.app.source.kustomize: field not allowed: the source is cue already`},
 		"component: no source": {map[string]string{"garden/app/component.cue": "package component\ncomponent: bundles: app: cluster: \"runtime\"\n"},
-			"bundle app: components/garden/app/component.cue:2:21: source names no engine: one of cue, helm, kustomize, crds"},
+			"bundle app: components/garden/app/component.cue:2:21: source names no engine: want one of cue, helm, kustomize, crds"},
 		"component: another package": {map[string]string{"garden/app/component.cue": "package other\n"},
 			"components/garden/app/component.cue: package is other, want component"},
 		"component: unknown image": {cue("cue: ["+oneConfigMap+"]", "component: images: [\"nope\"]\n"),

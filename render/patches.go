@@ -27,8 +27,8 @@ type patch struct {
 	// names.
 	types.Patch
 	selection
-	// entry is the field of the kustomization with the patch, start the position of its text. node
-	// is its content; position is that of a part.
+	// entry is the field of the kustomization with the patch; start is the position of its text.
+	// node is its content; position is that of a part.
 	entry    string
 	start    schemas.Position
 	node     *yamlv3.Node

@@ -17,8 +17,8 @@ type settings struct {
 	checksPassed bool
 	// kinds are the kinds of owners to build; empty means all.
 	kinds []string
-	// sampling is set by Sparingly; sample is the maximum of compared Shoots with unchanged
-	// declarations; it is 0 for no limit.
+	// sampling is set by Sparingly; maxSampledShoots is the maximum of compared Shoots with
+	// unchanged declarations; it is 0 for no limit.
 	sampling         bool
 	maxSampledShoots int
 	// charts pulls charts of Extensions.

@@ -83,7 +83,7 @@ type GardenDNSName struct {
 	// Name has no trailing dot. A leading *. makes it cover all names right below it that have no
 	// separate record.
 	Name string
-	// Field is the field that the name is made of or written in; Behind is its target.
+	// Field is the field that the name is made of or written in; Target is its target.
 	Field, Target string
 	// HasRecord reports whether DNS has the name. Otherwise a name with a leading *. covers it.
 	HasRecord bool

@@ -16,8 +16,8 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
-// gitDir locates the files of a repository: own are those of one work tree (HEAD), common those of
-// all work trees (objects, references, configuration). They differ only for a linked work tree.
+// gitDir locates the files of a repository: own are those of one work tree (HEAD); common are those
+// of all work trees (objects, references, configuration). They differ only for a linked work tree.
 type gitDir struct{ own, common string }
 
 // findGitDir returns the repository whose top is a folder, and false if there is none. Like git, it

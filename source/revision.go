@@ -330,7 +330,7 @@ func (r *Repository) resolveStep(text, step string, at plumbing.Hash) (plumbing.
 	if kind == "^" {
 		parents, hint, err := r.parents(at)
 		if err == nil && count > len(parents) {
-			err = fmt.Errorf("not found in %s: %s has %d parents, %q is none of them%s", r.Root, text, len(parents), step, hint)
+			err = fmt.Errorf("not found in %s: %s has %d parents, and %q is not one of them%s", r.Root, text, len(parents), step, hint)
 		}
 		if err != nil {
 			return at, err
@@ -340,7 +340,7 @@ func (r *Repository) resolveStep(text, step string, at plumbing.Hash) (plumbing.
 	for i := range count {
 		parents, hint, err := r.parents(at)
 		if err == nil && len(parents) == 0 {
-			err = fmt.Errorf("not found in %s: the history of %s ends %d commits before it, %q leads further%s", r.Root, text, i, step, hint)
+			err = fmt.Errorf("not found in %s: the history of %s ends %d commits before it, and %q leads further%s", r.Root, text, i, step, hint)
 		}
 		if err != nil {
 			return at, err

@@ -87,7 +87,7 @@ func TestRevisionsMatchGit(t *testing.T) {
 		"nowhere~": {refused: `"nowhere" is not found in`},
 		"maim@{1}": {refused: `"maim" is not found in`},
 		"main~9":   {refused: `the history of main ends 2 commits before it, "~9" leads further`},
-		"main^3":   {refused: `main has 2 parents, "^3" is none of them`}, "HEAD~99999999999999999999": {refused: `"~99999999999999999999" after HEAD`},
+		"main^3":   {refused: `main has 2 parents, and "^3" is not one of them`}, "HEAD~99999999999999999999": {refused: `"~99999999999999999999" after HEAD`},
 		"main@{99}":                    {refused: `"@{99}"`},
 		"main@{nonsense}":              {refused: `"@{nonsense}"`},
 		"main@{upstrea}":               {refused: `"@{upstrea}"`},

@@ -130,8 +130,8 @@ func isUnmasked(v string) bool {
 	return strings.Trim(v, `\"' `) != "" && !strings.HasPrefix(strings.TrimLeft(v, `\"'`), strings.TrimSuffix(Mask, ")")) && !variablePattern.MatchString(v) && !notSecretValues[strings.ToLower(v)]
 }
 
-// said are values that are never secrets; notCredentialValues are values that are not tokens or
-// credentials.
+// notSecretValues are values that are never secrets; notCredentialValues are values that are not
+// tokens or credentials.
 var (
 	notSecretValues = map[string]bool{"true": true, "false": true, "null": true, "nil": true, "none": true, "~": true, "yes": true, "no": true,
 		"on": true, "off": true, "0": true, "1": true}

@@ -28,8 +28,8 @@ type progress struct {
 
 	mu           sync.Mutex
 	runningSteps map[string]string
-	// lastTexts is the last printed text of a step, printedAt the time of printing, changedAt when
-	// it was new.
+	// lastTexts is the last printed text of a step; printedAt is the time of printing; changedAt is
+	// when the text was new.
 	lastTexts            map[string]string
 	printedAt, changedAt map[string]time.Time
 	// appliedSteps and healthy are the steps in that state, counts the healthy steps of each owner.

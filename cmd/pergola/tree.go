@@ -89,7 +89,7 @@ func noInventoriesText(args, contexts []string) string {
 	if len(args) > 0 {
 		who = fmt.Sprintf("neither %q nor any other owner", args[0])
 	}
-	text := who + " has an inventory in this cluster: the seed has the inventories of a Seed and its Shoots, the runtime cluster has all others"
+	text := who + " has an inventory in this cluster: the seed has the inventories of a Seed and its Shoots, and the runtime cluster has all others"
 	if len(contexts) > 0 {
 		text += "; other contexts of the kubeconfig are " + strings.Join(contexts, ", ") + " (--context)"
 	}

@@ -23,7 +23,7 @@ type Controller struct {
 	Name      string `json:"name"`
 	Image     string `json:"image"`
 	Replicas  int64  `json:"replicas"`
-	// MustStop reports whether it is stopped for the takeover; Why has the reason in both cases.
+	// MustStop reports whether it is stopped for the takeover; Reason has the reason in both cases.
 	MustStop bool   `json:"stops"`
 	Reason   string `json:"why"`
 	// RestoredBy is a tool that reverts manual changes of it, such as Flux.

@@ -83,7 +83,7 @@ type explainer struct {
 	opts      Options
 	question  question
 
-	// renderOptions has the options for rendering, inputs the owners; both are set on demand.
+	// renderOptions has the options for rendering; inputs has the owners; both are set on demand.
 	renderOptions render.Options
 	inputs        []render.Input
 }

@@ -78,7 +78,7 @@ type lazyTransport struct {
 	// lock is a lock that respects contexts; it guards the fields below.
 	lock    chan struct{}
 	current *apiConnection
-	// loadedAt is the time of the last read of the Secret, problem its error.
+	// loadedAt is the time of the last read of the Secret; loadError is its error.
 	loadedAt  time.Time
 	loadError error
 	// retryPause is the current pause between reads that failed requests cause.

@@ -46,7 +46,8 @@ type Options struct {
 	// Outside reports whether the process runs outside the seed, where Service names do not
 	// resolve.
 	Outside bool
-	// Catalogue holds the components, CatalogueVersion its version. Both default to this program's.
+	// Catalogue holds the components; CatalogueVersion holds its version. Both default to this
+	// program's.
 	Catalogue        fs.FS
 	CatalogueVersion string
 	// PolicyNamespaces selects further namespaces that get Gardener's network policies.
@@ -190,7 +191,8 @@ type heartbeatState struct {
 	lease *landscape.SharedLease
 	// leaseHolder is the current holder while this process waits for the lease.
 	leaseHolder string
-	// lastSuccess is the time of the last successful heartbeat, silent the error of the latest one.
+	// lastSuccess is the time of the last successful heartbeat; lastError is the error of the
+	// latest one.
 	lastSuccess time.Time
 	lastError   error
 }

@@ -29,17 +29,18 @@ type ownerWorker struct {
 	id, kind string
 
 	mu sync.Mutex
-	// object is the owner's object at the last assessment, and key the digest of all its inputs.
+	// object is the owner's object at the last assessment; key is the digest of all its inputs.
 	object  *unstructured.Unstructured
 	key     string
 	lastRun lastRun
 	shoot   shootAPI
 	// awaitsReview reports whether a deletion is held because no review showed it.
 	awaitsReview bool
-	// reconciledKey is the key of the last finished reconciliation; failed is its result.
+	// reconciledKey is the key of the last finished reconciliation; hasFailed is its result.
 	reconciledKey string
 	hasFailed     bool
-	// held are the owner's held deletions; judged reports whether this process determined them.
+	// held are the owner's held deletions; isHeldKnown reports whether this process determined
+	// them.
 	held          []permit.HeldObjects
 	isHeldKnown   bool
 	approvalUsage approvalUsage
@@ -50,14 +51,14 @@ type lastRun struct {
 	owner owner.Owner
 	// reconciler is nil before the first run.
 	reconciler *owner.Reconciler
-	// state is the resulting State, and key the digest of the inputs.
+	// state is the resulting State; key is the digest of the inputs.
 	state owner.State
 	key   string
 }
 
 // approvalUsage is the use of approvals by one owner. site.mu guards it.
 type approvalUsage struct {
-	// used are the approvals that were used since the last complete run. lapsed are the ids of
+	// used are the approvals that were used since the last complete run. lapsedIDs are the ids of
 	// holds that ended without an approval.
 	used, lapsedIDs map[string]bool
 	// useError is why an approval could not be used in the last run.

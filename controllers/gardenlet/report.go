@@ -138,8 +138,8 @@ func (g *Gardenlet) report(former *seedpublication.SeedReport) seedpublication.S
 // reports are written in the order in which they were made.
 type reportWriter struct {
 	semaphore chan struct{}
-	// lastPatch is the last patch; nil before the first. over is the resource version of the cached
-	// Seed at that time, held its held deletions.
+	// lastPatch is the last patch, or nil before the first one. seedVersion is the resource version
+	// of the cached Seed at that time; lastHeld are its held deletions.
 	lastPatch   map[string]any
 	seedVersion string
 	lastHeld    []seedpublication.HeldObject

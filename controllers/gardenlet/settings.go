@@ -35,7 +35,7 @@ type settings struct {
 	requiresReview bool
 	// gardenAPI is the configuration of the Gardener API.
 	gardenAPI landscapev1alpha1.GardenAPI
-	// landscape is its name, approved the approvals of its Landscape.
+	// landscape is its name; approvalIDs are the approvals of its Landscape.
 	landscape   string
 	approvalIDs []string
 	// domainSecrets are the Secrets of the default domains.

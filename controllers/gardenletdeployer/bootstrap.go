@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// tokenLifetime is the lifetime of a bootstrap token (upstream's), and minTokenLifetime the
+	// tokenLifetime is the lifetime of a bootstrap token (upstream's); minTokenLifetime is the
 	// remaining lifetime below which it is replaced.
 	tokenLifetime    = 24 * time.Hour
 	minTokenLifetime = 20 * time.Hour

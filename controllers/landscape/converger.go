@@ -202,8 +202,8 @@ type roleLeaseState struct {
 // runState is the result of the current or last run.
 type runState struct {
 	report RunReport
-	// deletingGardens are Gardens whose deletion this run has started, ended those whose deletion
-	// is complete.
+	// deletingGardens are Gardens whose deletion this run has started; deletedGardens are those
+	// whose deletion is complete.
 	deletingGardens, deletedGardens map[apply.Ref]bool
 	// failedDeclarations are the declarations that could not be applied.
 	failedDeclarations map[apply.Ref]bool

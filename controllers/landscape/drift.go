@@ -16,14 +16,14 @@ import (
 type Drift struct {
 	Cluster string    `json:"cluster"`
 	Object  apply.Ref `json:"object"`
-	// Text of the drift: deleted, or the changed fields and their managers.
+	// Description is the text of the drift: deleted, or the changed fields and their managers.
 	Description string `json:"what"`
 	Repaired    bool   `json:"repaired"`
-	// HandedOverFields means that nothing is repaired: the change is the task of its manager.
+	// HandedOver means that nothing is repaired: the change is the task of its manager.
 	HandedOver bool   `json:"handedOver,omitempty"`
 	Error      string `json:"error,omitempty"`
-	// HoldText is why the recreation is held, for people; Why is the same as fields, and Approval
-	// the id to approve it. It is empty if it is not held.
+	// HoldText is why the recreation is held, for people; HoldReason is the same as fields;
+	// Approval is the id to approve it. It is empty if it is not held.
 	HoldText   string        `json:"held,omitempty"`
 	HoldReason change.Reason `json:"why,omitzero"`
 	Approval   string        `json:"approval,omitempty"`

@@ -15,7 +15,7 @@ import (
 const defaultCareInterval = 30 * time.Second
 
 // Maintain repairs drift and checks health until the context ends. Apply must have run before:
-// owners without its lease are ignored. Keep returns an error when a lease is lost. Reviews and
+// owners without its lease are ignored. Maintain returns an error when a lease is lost. Reviews and
 // approvals do not apply to its writes.
 func (c *Converger) Maintain(ctx context.Context) error {
 	c.runs.SetMaintaining(true)

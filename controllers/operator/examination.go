@@ -16,8 +16,8 @@ type examination struct {
 	// windowsDigest is the digest of the object's windows during the read.
 	windowsDigest string
 	cancel        context.CancelFunc
-	// isDone means that the examination is over. again is when to retry if the revision could not
-	// be fetched; else zero.
+	// isDone means that the examination is over. retryAt is when to retry if the revision could not
+	// be fetched, else zero.
 	isDone  bool
 	retryAt time.Time
 }

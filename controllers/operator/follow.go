@@ -81,7 +81,7 @@ type objectFollower struct {
 	// followsNext means that the request is the first one after asked.
 	followsNext     bool
 	previousRequest string
-	// isRequestAccepted means that the operator accepted the request. handled means that the
+	// isRequestAccepted means that the operator accepted the request. wasIdle means that the
 	// previous poll found no work in progress after that.
 	isRequestAccepted bool
 	wasIdle           bool

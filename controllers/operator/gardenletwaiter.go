@@ -173,8 +173,8 @@ type gardenletWaiter struct {
 	remaining []*awaitedOwner
 	waitText  string
 
-	// lastLines is the last line per owner, news the newest one of all for text; failed are the
-	// errors.
+	// lastLines are the last lines by owner; newestLine is the newest one of all for text; failures
+	// are the errors.
 	lastLines  map[string]string
 	newestLine string
 	failures   []string
@@ -187,9 +187,9 @@ type gardenletWaiter struct {
 
 // seedStates is the state of the seeds of a wait and of their gardenlets.
 type seedStates struct {
-	// unavailable maps a seed's name to the reason why its gardenlet does not work, and seedless
-	// has names without a Seed, both as of asked. mute is since when a working gardenlet lacks a
-	// report.
+	// unavailable maps a seed's name to the reason why its gardenlet does not work, and withoutSeed
+	// has names without a Seed, both as of checkedAt. noReportSince is since when a working
+	// gardenlet lacks a report.
 	unavailable   map[string]string
 	withoutSeed   map[string]bool
 	checkedAt     time.Time

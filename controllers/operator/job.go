@@ -56,8 +56,8 @@ func (p jobPermissions) hasUsed(id string) bool {
 
 // jobReporting says where the running sync is shown, and when it began.
 type jobReporting struct {
-	// isInHistory means that the history has the running sync, shown that the last operation is
-	// this sync.
+	// isInHistory means that the history has the running sync; isLastOperation means that the last
+	// operation is this sync.
 	isInHistory, isLastOperation bool
 	startedAt                    time.Time
 }

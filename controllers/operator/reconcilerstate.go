@@ -90,8 +90,7 @@ type jobs struct {
 	pausedDone chan struct{}
 	// lastOutcome is the result of the last attempt in this process.
 	lastOutcome syncOutcome
-	// moveSources are the Landscapes that made the last sync fail; see waitsFor. Other syncers read
-	// it.
+	// moveSources are the Landscapes that made the last sync fail. Other syncers read it.
 	moveSources atomic.Pointer[[]string]
 	// hasVerdict means that this process has a verdict on the source's revision.
 	hasVerdict bool
@@ -109,7 +108,7 @@ type clusterFindings struct {
 	unrepairedDrift []string
 	// heldRepairs are repairs of drift that wait for an approval.
 	heldRepairs []landscapev1alpha1.HeldDeletion
-	// heldByGardenlets are deletions that gardenlets hold. gardenlets is the wait of a successful
+	// heldOnSeeds are deletions that gardenlets hold. gardenletWaiter is the wait of a successful
 	// sync; it is nil for none.
 	heldOnSeeds     []landscapev1alpha1.HeldDeletion
 	gardenletWaiter *gardenletWaiter

@@ -30,11 +30,11 @@ type statusWriter struct {
 	log        *slog.Logger
 
 	object *landscapev1alpha1.Landscape
-	// serverStatus is the status in the API server, version a resourceVersion of the object with
+	// serverStatus is the status in the API server; resourceVersion is a version of the object with
 	// it.
 	serverStatus    landscapev1alpha1.LandscapeStatus
 	resourceVersion string
-	// desired is the desired status, written the last written one.
+	// desired is the desired status; written is the last written one.
 	desired, written landscapev1alpha1.LandscapeStatus
 	isInitialized    bool
 	// progressWrittenAt is when a change of progress alone was last written.

@@ -29,7 +29,7 @@ type syncInput struct {
 	// isBusy means that the attempted commit is being synced.
 	isBusy      bool
 	syncReasons syncReasons
-	// failures counts failures in a row. permanent means that an early retry does not help.
+	// failures counts failures in a row. isPermanent means that an early retry does not help.
 	failures    int
 	isPermanent bool
 	timing      syncTiming

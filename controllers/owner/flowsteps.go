@@ -27,11 +27,11 @@ type flowSteps struct {
 	// live is the owner that a deletion has read; it is nil for other operations.
 	live *unstructured.Unstructured
 	// rendered are the bundles to apply and request; they are nil for an operation that renders
-	// nothing; late are the components whose facts change meanwhile.
+	// nothing; componentsWithLateFacts are the components whose facts change meanwhile.
 	rendered                map[string]render.Bundle
 	componentsWithLateFacts map[string]bool
 	// existingBundles has the removable bundles in the clusters, in reverse order of
-	// reconciliation; named has the bundles that nodes name.
+	// reconciliation; namedBundles has the bundles that nodes name.
 	existingBundles []orphan
 	namedBundles    map[string]bool
 	// openVirtualSteps has the steps with bundles for the virtual garden that are not healthy yet.

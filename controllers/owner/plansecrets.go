@@ -21,8 +21,8 @@ type PlannedSecret struct {
 	Namespace string
 	Object    string
 	Kind      secrets.Kind
-	// IsNew means that the Secret does not exist yet. From is the Secret that provides its data;
-	// empty: generated.
+	// IsNew means that the Secret does not exist yet. SourceSecret is the Secret that provides its
+	// data, or "" for a generated one.
 	IsNew        bool
 	SourceSecret string
 	// ReplacedSecrets are the older generated Secrets of the same request, which it replaces.

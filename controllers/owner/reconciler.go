@@ -109,7 +109,7 @@ type Report struct {
 	Held     []permit.HeldObjects `json:"held,omitempty"`
 	// Notes are about inventory objects that are not ours and were ignored.
 	Notes []string `json:"notes,omitempty"`
-	// ChangedObjects is the number of written objects; Written counts them by action.
+	// ChangedObjects is the number of written objects; ChangeCounts counts them by action.
 	ChangedObjects int                `json:"changed"`
 	ChangeCounts   tally.ChangeCounts `json:"written"`
 	// RequestedOperation is the requested operation; it is nil for none.
@@ -232,8 +232,8 @@ type run struct {
 	requests map[string]string
 	// round is the current round of the rotations.
 	round rotation.Round
-	// isRepair restores applied objects; left are those that it could not restore. pending means
-	// that a newer rendering is not applied yet.
+	// isRepair means that the run restores applied objects; unrepaired are those that it could not
+	// restore. hasNewRendering means that a newer rendering is not applied yet.
 	isRepair, hasNewRendering bool
 	unrepaired                []apply.Ref
 	// startTime is the start of the reconciliation; it is zero for a repair.

@@ -82,7 +82,8 @@ type statusWriter struct {
 	mu        sync.Mutex
 	operation gardencorev1beta1.LastOperation
 	lastWrite time.Time
-	// hasProgress means that there is progress to write, writing that a goroutine writes it.
+	// hasProgress means that there is progress to write; isWriting means that a goroutine writes
+	// it.
 	hasProgress, isWriting bool
 	writers                sync.WaitGroup
 	stopped                chan struct{}

@@ -39,7 +39,7 @@ type waiter struct {
 	requestTimestamps map[apply.Ref]string
 	// changeCounts counts the changes by the apply of the bundle.
 	changeCounts tally.ChangeCounts
-	// reapply repeats the apply of the bundle; restored is the time of the last repetition.
+	// reapply repeats the apply of the bundle; reappliedAt is the time of the last repetition.
 	reapply     func(context.Context) (waiter, error)
 	reappliedAt time.Time
 	// reapplyError is the error of a repetition, which is then retried.

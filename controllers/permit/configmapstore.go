@@ -88,7 +88,7 @@ func (n *ConfigMapStore[T]) Get(key string) (T, bool) {
 }
 
 // Change lets a function change the value of a key, and writes the result if it differs. No other
-// write happens meanwhile. It writes nothing before Read. With allowsLess, memory has the new value
+// write happens meanwhile. It writes nothing before Read. With allowsLess, values has the new value
 // before the write, even if the write fails.
 func (n *ConfigMapStore[T]) Change(ctx context.Context, key string, change func(now T, known bool) (next T, allowsLess bool)) error {
 	n.writeLock.Lock()

@@ -15,8 +15,8 @@ type RunMemory struct {
 	// waitingObjects are the ids of objects with a permission that still wait to be deleted: they
 	// need no second one.
 	waitingObjects map[string]bool
-	// reviewID is the ID of the review that done belongs to. done has the ids of deletions and
-	// recreations that happened or were requested for that review.
+	// reviewID is the ID of the review that doneObjects belongs to. doneObjects has the ids of
+	// deletions and recreations that happened or were requested for that review.
 	reviewID    string
 	doneObjects map[string]bool
 }
@@ -35,8 +35,8 @@ type RunLedger struct {
 	reviewID   string
 	// isComplete is set once everything was applied, maintaining between two runs.
 	isComplete, isMaintaining bool
-	// approved are all approved ids, passed the ids used in this run, spent the ids that no longer
-	// count.
+	// approved are all approved ids; usedInRun are the ids used in this run; expired are the ids
+	// that no longer count.
 	approved, usedInRun, expired map[string]bool
 	// doneObjects are the ids of objects whose deletion or recreation happened or was requested.
 	doneObjects map[string]bool

@@ -68,15 +68,16 @@ func NormalizedObject(controlPlane string, ref change.Ref) string {
 // The zero value is empty.
 type SeedReview struct {
 	Entries []SeedEntry
-	// Number is the number of the last change, Change its ID. Complete is the number of the last
-	// completely applied change: an owner that is converged afterwards has done its deletions.
+	// Number is the number of the last change, and ChangeID is its ID. CompleteNumber is the number
+	// of the last completely applied change: an owner that is converged afterwards has done its
+	// deletions.
 	Number, CompleteNumber int
 	ChangeID               string
 }
 
 // SeedEntry is an object that owners lose.
 type SeedEntry struct {
-	// Number is the number of the change that showed the object, At its publication.
+	// Number is the number of the change that showed the object; At is its publication.
 	Number int       `json:"number"`
 	At     time.Time `json:"at"`
 	// Object as in NormalizedObject, Owners as `shoot garden-local/demo`.

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// seedsTimeout is the time limit of all gardenlets for one operation, seedsInterval the time
+	// seedsTimeout is the time limit of all gardenlets for one operation; seedsInterval is the time
 	// between polls (upstream: the same limit, 5 s).
 	seedsTimeout, seedsInterval = 10 * time.Minute, 2 * time.Second
 	// staleLeaseAge is the age from which an error reports an old Lease.

@@ -55,8 +55,8 @@ func (r *SeedReport) dropInvalidEntries() {
 	drop(n - len(r.Held))
 }
 
-// isValidReason reports whether a gardenlet may hold a deletion for this reason. HeldReport is only
-// for readers of reports.
+// isValidReason reports whether a gardenlet may hold a deletion for this reason.
+// HeldIncompleteReport is only for readers of reports.
 func (is reportPatterns) isValidReason(why change.Reason) bool {
 	return is.code.MatchString(string(why.Code)) && why.Code != landscapev1alpha1.HeldIncompleteReport && isValidCount(why.Count) && isValidCount(why.Total) && isValidCount(why.Limit) &&
 		why.String() == printable.Line(why.String()) && len(why.Cluster)+len(why.Kind) <= maxReportText

@@ -15,8 +15,8 @@ import (
 const ReviewName = "pergola-review"
 
 const (
-	// keyEntries is the list of entries, in JSON. keyNumber is the number of the last change,
-	// keyComplete the number of the last completely applied one. keyChange is the id of the last
+	// keyEntries is the list of entries, in JSON. keyNumber is the number of the last change;
+	// keyComplete is the number of the last completely applied one. keyChange is the id of the last
 	// change.
 	keyEntries  = "seen"
 	keyNumber   = "number"

@@ -15,8 +15,8 @@ type seedInventory struct {
 	apply.Inventory
 	shared apply.Inventory
 	seed   string
-	// otherSeedEntries are entries of the former inventory for other seeds; taken is set if some
-	// are for this seed.
+	// otherSeedEntries are entries of the previous inventory for other seeds; hasSharedEntries is
+	// set if some are for this seed.
 	otherSeedEntries []apply.Entry
 	hasSharedEntries bool
 }

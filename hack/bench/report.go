@@ -49,7 +49,7 @@ type Result struct {
 	Subject bool   `json:"subject,omitempty"`
 	Sample
 	AllSeconds []float64 `json:"allSeconds"`
-	// Ratio is the subject's time divided by this one's, CPURatio the same for CPU time.
+	// Ratio is the subject's time divided by this one's; CPURatio is the same for CPU time.
 	Ratio    float64 `json:"ratio,omitempty"`
 	CPURatio float64 `json:"cpuRatio,omitempty"`
 }

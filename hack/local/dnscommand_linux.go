@@ -29,7 +29,7 @@ func execWithDNS(server string, command []string) error {
 func mountResolvConf(server string) (err error) {
 	file, err := os.CreateTemp("", "pergola-resolv")
 	if err != nil {
-		return fmt.Errorf("making a file for /etc/resolv.conf: %w", err)
+		return fmt.Errorf("creating a file for /etc/resolv.conf: %w", err)
 	}
 	// A mounted file needs no name.
 	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
@@ -40,7 +40,7 @@ func mountResolvConf(server string) (err error) {
 		return fmt.Errorf("writing /etc/resolv.conf: %w", err)
 	}
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("making a mount namespace: %w", err)
+		return fmt.Errorf("creating a mount namespace: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)

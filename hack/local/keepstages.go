@@ -72,7 +72,7 @@ func playExtensions(ctx context.Context, kubeconfig string, log *slog.Logger) er
 	config.QPS = -1 // the API server is on this machine
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
+		return fmt.Errorf("creating a client: %w", err)
 	}
 	return extensions.New(extensions.Options{Client: client, Log: log}).Run(ctx)
 }

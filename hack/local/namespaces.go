@@ -83,7 +83,7 @@ func statusOf(ctx context.Context, m *cluster.Manager) (cluster.Status, error) {
 func statusInside(ctx context.Context, m *cluster.Manager, holder *hold.Holder) (status cluster.Status, err error) {
 	out, in, err := os.Pipe()
 	if err != nil {
-		return status, fmt.Errorf("making a pipe: %w", err)
+		return status, fmt.Errorf("creating a pipe: %w", err)
 	}
 	defer out.Close()
 	decoded := make(chan error, 1)

@@ -62,7 +62,7 @@ func hasExecutable(folder, name string) bool {
 
 // Programs are the executables of a test and the state folder of its clusters.
 type Programs struct {
-	// Root is the repository, State the folder of the clusters.
+	// Root is the repository; State is the folder of the clusters.
 	Root, State string
 	// Pergola is a static program, because pods run it; Local is the command of hack/local.
 	Pergola, Local string

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Check is a check of a probe; Ask returns nil if it passes.
+// Check is a check of a probe; Run returns nil if it passes.
 type Check struct {
 	Name string
 	Run  func() error

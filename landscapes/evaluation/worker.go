@@ -122,7 +122,7 @@ func (w *worker) isAlive() bool {
 // kill ends the process; a worker has no children.
 func (w *worker) kill() { _ = w.cmd.Process.Kill() }
 
-// end ends the process if it still runs, and returns why it ended before.
+// end ends the process if it still runs, and otherwise returns why it ended.
 func (w *worker) end() endReason {
 	// A worker ends when its input is closed.
 	_, _ = w.in.Close(), w.out.Close()

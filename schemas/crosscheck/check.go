@@ -252,7 +252,7 @@ type checker struct {
 	input       *schemas.Input
 	findings    []schemas.Violation
 
-	// mutations fill in the fields that Shoots omit; fill is the result for fillInput.
+	// mutations fill in the fields that Shoots omit; fillResult is the result for fillInput.
 	mutations  *mutation.Mutator
 	fillResult mutation.Result
 	fillInput  *schemas.Input

@@ -62,8 +62,8 @@ type configProblem struct {
 	field         string
 	violationType schemas.ViolationType
 	message       string
-	// The process starts with both: a warning means an unlikely setting, taken means an error that
-	// the process accepts.
+	// isWarning means an unlikely setting, and isAccepted means an error that the process accepts.
+	// The process starts with both.
 	isWarning, isAccepted bool
 }
 

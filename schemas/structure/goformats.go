@@ -28,7 +28,7 @@ const (
 func addGoFormats(root *Node, gvk schema.GroupVersionKind, scheme *runtime.Scheme) error {
 	object, err := scheme.New(gvk)
 	if err != nil {
-		return fmt.Errorf("making an empty %s: %w", gvk, err)
+		return fmt.Errorf("creating an empty %s: %w", gvk, err)
 	}
 	return addTypeInfo(root, reflect.TypeOf(object).Elem())
 }

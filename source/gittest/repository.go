@@ -14,7 +14,7 @@ import (
 
 // Repository is a bare repository on disk, with a work tree to change it.
 type Repository struct {
-	// Root is the served folder, Bare the repository in it, Work the work tree.
+	// Root is the served folder; Bare is the repository in it; Work is the work tree.
 	Root, Bare, Work string
 	t                testing.TB
 }

@@ -20,9 +20,9 @@ import (
 
 // SSHServer serves the repositories of a folder with git-upload-pack.
 type SSHServer struct {
-	// Address is host and port, URL the prefix of repository paths.
+	// Address is host and port; URL is the prefix of repository paths.
 	Address, URL string
-	// KnownHosts is the known_hosts line of this server, Identity an accepted private key.
+	// KnownHosts is the known_hosts line of this server; Identity is an accepted private key.
 	KnownHosts, Identity []byte
 	root                 string
 

@@ -141,7 +141,7 @@ type testServer struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
 
-	// URL is its URL, CA the authority of its certificate.
+	// URL is its URL; CA is the authority of its certificate.
 	URL, CA string
 	// OwnCertificate and OwnKey are for the additional name of the virtual garden's API server.
 	OwnCertificate, OwnKey string

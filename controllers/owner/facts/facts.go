@@ -29,8 +29,8 @@ type Source struct {
 	Identity string
 	// Garden is the declaration of a Garden.
 	Garden map[string]any
-	// Local is the cluster of the components, Target the API server that they serve; it is nil for
-	// none.
+	// Local is the cluster of the components; Target is the API server that they serve; it is nil
+	// for none.
 	Local, Target *apply.Cluster
 	// Seeds are the last known ones of a virtual garden; OnSeeds receives the current ones.
 	Seeds   []render.SeedFact

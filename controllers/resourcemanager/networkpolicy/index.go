@@ -37,7 +37,8 @@ type index struct {
 
 	// pods are the labels of all pods.
 	pods map[types.NamespacedName]labels.Set
-	// clientCounts are the pods by label and namespace, labelsByNamespace the labels by namespace.
+	// clientCounts are the pods by label and namespace; labelsByNamespace are the labels by
+	// namespace.
 	clientCounts      map[string]map[string]*clientCount
 	labelsByNamespace map[string]sets.Set[string]
 

@@ -24,7 +24,7 @@ type exposures struct {
 	byVirtualService map[types.NamespacedName]nameSet
 	// virtualServicesByGateway are the VirtualServices of a gateway.
 	virtualServicesByGateway map[types.NamespacedName]nameSet
-	// selectors are those of gateways, groups the pods of each selector.
+	// selectors are those of gateways; gatewayGroups are the pods of each selector.
 	selectors     map[types.NamespacedName]string
 	gatewayGroups map[string]*gatewayGroup
 }

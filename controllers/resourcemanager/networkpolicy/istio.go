@@ -41,7 +41,7 @@ type istioKind struct {
 // istioWatch is the watch of a kind while its definition exists.
 type istioWatch struct {
 	cancel context.CancelFunc
-	// unserved says that there is nothing to wait for yet, synced that all is read.
+	// unserved says that there is nothing to wait for yet; synced says that all is read.
 	unserved atomic.Bool
 	synced   atomic.Pointer[toolscache.InformerSynced]
 }

@@ -41,7 +41,8 @@ type portRule struct {
 	// id identifies the port, and the alias if there is one, in the names of policies.
 	id   string
 	port networkingv1.NetworkPolicyPort
-	// localLabel is the label of clients in the namespace of the Service, foreign that of others.
+	// localLabel is the label of clients in the namespace of the Service; foreignLabel is that of
+	// others.
 	localLabel, foreignLabel string
 }
 

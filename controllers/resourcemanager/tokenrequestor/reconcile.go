@@ -116,7 +116,7 @@ func (r *requestor) renewIfDue(ctx context.Context, logger logr.Logger, secret *
 			return 0, err
 		}
 	}
-	// place is the Secret with the token, cluster its cluster.
+	// place is the Secret with the token; cluster is its cluster.
 	place, cluster := secret, r.source
 	if o.target.Name != "" {
 		cluster = r.target

@@ -51,7 +51,7 @@ const minRetryPause, maxRetryPause = time.Second, 2 * time.Minute
 
 // Options are the options of the token requestor.
 type Options struct {
-	// Source has the Secrets, Target the ServiceAccounts; the default is the cluster of the
+	// Source has the Secrets; Target has the ServiceAccounts; the default is the cluster of the
 	// manager.
 	Source, Target *rest.Config
 	// Class is the class of the Secrets; the default is shoot, * selects all.

@@ -73,7 +73,8 @@ type vertex struct {
 	// incoming are the vertices with an edge to this one, and how often it was stated. They are
 	// few: the many references to a shared object point the other way.
 	incoming []incomingEdge
-	// outgoingCount counts edges that begin here; said is 1 while the object itself is known.
+	// outgoingCount counts edges that begin here; statementCount is 1 while the object itself is
+	// known.
 	outgoingCount, statementCount int32
 	// owners are sorted by number.
 	owners []ownerWays

@@ -25,7 +25,7 @@ type graphWatcher struct {
 }
 
 // watchAll lists and watches until ctx ends. It retries kinds that are not served or not readable;
-// until all are listed once, unread names those that are missing.
+// until all are listed once, unreadKinds names those that are missing.
 func watchAll(ctx context.Context, config *rest.Config, g *graph) (*graphWatcher, error) {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {

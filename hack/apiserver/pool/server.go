@@ -28,8 +28,8 @@ type server struct {
 	dynamic         dynamic.Interface
 	discoveryClient *discovery.DiscoveryClient
 
-	// initialState is the content of the new server, defined its content with the definitions whose
-	// digest is definitions.
+	// initialState is the content of the new server; definedState is its content with the
+	// definitions of definitionsDigest.
 	initialState, definedState serverState
 	definitionsDigest          string
 }

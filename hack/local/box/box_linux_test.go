@@ -180,7 +180,7 @@ func TestStartErrors(t *testing.T) {
 		{"no command", func(s *Spec) { s.Args = nil }, `starting "" in its box: no command given`, nil},
 		{"capability", func(s *Spec) { s.Capabilities = []string{"FLY"} }, `starting "inside" in its box: capability "FLY" does not exist`, nil},
 		{"network", func(s *Spec) { s.NetNS = "/missing/netns" }, `starting "inside" in its box: joining network namespace /missing/netns: no such file or directory`, fs.ErrNotExist},
-		{"working directory", func(s *Spec) { s.Dir = "/bin/inside" }, `starting "inside" in its box: making the working directory: mkdir /bin/inside: not a directory`, nil},
+		{"working directory", func(s *Spec) { s.Dir = "/bin/inside" }, `starting "inside" in its box: creating the working directory: mkdir /bin/inside: not a directory`, nil},
 		{"limit", func(s *Spec) { s.Rlimits = []Rlimit{{Resource: unix.RLIMIT_NOFILE, Soft: 2, Hard: 1}} },
 			`starting "inside" in its box: setting limit 7 to 2, 1: invalid argument`, unix.EINVAL},
 	} {

@@ -34,7 +34,7 @@ func (o childRequest) execute(role string, out *os.File) error {
 	if role == roleExec {
 		// A separate group can be killed as a whole. Process 1 got its group when it was created.
 		if _, err := syscall.Setsid(); err != nil {
-			return fmt.Errorf("making a session: %w", err)
+			return fmt.Errorf("creating a session: %w", err)
 		}
 	}
 	if o.Terminal {
@@ -65,7 +65,7 @@ func (o childRequest) execute(role string, out *os.File) error {
 	if role == roleStart {
 		// The kernel stores this per thread, and this thread may not be the first.
 		if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-			return fmt.Errorf("tying the box to its maker: %w", err)
+			return fmt.Errorf("tying the box to its creator: %w", err)
 		}
 	}
 	if err := json.NewEncoder(out).Encode(childResponse{Ready: true}); err != nil {

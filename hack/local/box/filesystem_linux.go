@@ -44,7 +44,7 @@ func setUpBox(spec Spec) error {
 	}
 	if spec.Dir != "" {
 		if err := os.MkdirAll(spec.Dir, 0o755); err != nil {
-			return fmt.Errorf("making the working directory: %w", err)
+			return fmt.Errorf("creating the working directory: %w", err)
 		}
 	}
 	if spec.ReadOnlyRoot {
@@ -108,7 +108,7 @@ func changeRoot(folder string) error {
 	// The old /proc must still be visible: in a user namespace the kernel requires it.
 	proc := filepath.Join(folder, "proc")
 	if err := os.Mkdir(proc, 0o755); err != nil {
-		return fmt.Errorf("making /proc: %w", err)
+		return fmt.Errorf("creating /proc: %w", err)
 	}
 	if err := unix.Mount("proc", proc, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mounting /proc: %w", err)

@@ -64,7 +64,7 @@ func start(request childRequest) (*Process, error) {
 	if err != nil {
 		files.close()
 		talk.close()
-		return nil, fmt.Errorf("making namespaces: %w", withoutPath(err))
+		return nil, fmt.Errorf("creating namespaces: %w", withoutPath(err))
 	}
 	files.startCopying()
 	if err := talk.exchange(request); err != nil {

@@ -11,7 +11,7 @@ import (
 // VirtualGarden is the cluster that replaces a Garden's API server where pods are only played. The
 // zero value is none.
 type VirtualGarden struct {
-	// Runtime is the cluster of the Garden, Played its replacement for the virtual garden.
+	// Runtime is the cluster of the Garden; Played is its replacement for the virtual garden.
 	Runtime, Played string
 }
 

@@ -102,7 +102,7 @@ func startProcess(ctx context.Context, self, arg string, log *os.File) (*exec.Cm
 	}
 	status, child, err := os.Pipe()
 	if err != nil {
-		return nil, "", fmt.Errorf("making a pipe: %w", err)
+		return nil, "", fmt.Errorf("creating a pipe: %w", err)
 	}
 	defer status.Close()
 	command := exec.Command(self, holdSubcommand, arg)

@@ -28,7 +28,7 @@ func TestExplainNamespaceError(t *testing.T) {
 		"reached":  {"fork/exec x: no space left on device", map[string]string{"user.max_user_namespaces": "8"}, "the limits of this machine allow no more namespaces (sysctl user.max_user_namespaces and similar): "},
 		"seccomp":  {"fork/exec x: operation not permitted", map[string]string{apparmor: "0", clone: "1"}, "namespaces are forbidden on this machine: "},
 		"/proc":    {"mounting /proc: operation not permitted", nil, "namespaces are forbidden on this machine: "},
-		"no veth":  {"making a veth pair: operation not supported", map[string]string{apparmor: "1"}, "namespaces are not possible on this machine: "},
+		"no veth":  {"creating a veth pair: operation not supported", map[string]string{apparmor: "1"}, "namespaces are not possible on this machine: "},
 	} {
 		err := explainNamespaceError(test.reason, func(name string) string { return test.setting[name] })
 		assert.EqualError(t, err, test.want+test.reason, name)

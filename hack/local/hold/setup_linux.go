@@ -48,7 +48,7 @@ func checkNamespaces() error {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = "try0"
 	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attributes, PeerName: "try1"}); err != nil {
-		return fmt.Errorf("making a veth pair: %w", err)
+		return fmt.Errorf("creating a veth pair: %w", err)
 	}
 	return nil
 }

@@ -108,11 +108,11 @@ func newClients(kubeconfig string) (kubernetes.Interface, dynamic.Interface, err
 	config.QPS, config.Burst = 200, 400
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a client: %w", err)
+		return nil, nil, fmt.Errorf("creating a client: %w", err)
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a client: %w", err)
+		return nil, nil, fmt.Errorf("creating a client: %w", err)
 	}
 	return kube, client, nil
 }

@@ -31,15 +31,15 @@ func (n *Network) Add(name string, ip netip.Addr, options Options) (*Pod, error)
 		return nil, err
 	}
 	if !ip.Is4() {
-		return nil, fmt.Errorf("making the network of pod %s: address %s is not one of IPv4", name, ip)
+		return nil, fmt.Errorf("creating the network of pod %s: address %s is not one of IPv4", name, ip)
 	}
 	if prefix, local := n.localRangeOf(ip); local {
-		return nil, fmt.Errorf("making the network of pod %s: address %s is in the range %s, which pods cannot have", name, ip, prefix)
+		return nil, fmt.Errorf("creating the network of pod %s: address %s is in the range %s, which pods cannot have", name, ip, prefix)
 	}
 	pod := &Pod{Name: name, IP: ip, NetNS: n.path(name), network: n}
 	file, err := os.OpenFile(pod.NetNS, os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("making the network of pod %s: %w", name, err)
+		return nil, fmt.Errorf("creating the network of pod %s: %w", name, err)
 	}
 	_ = file.Close()
 	err = onThread(func() error { return pod.setUpInside(options) })
@@ -49,7 +49,7 @@ func (n *Network) Add(name string, ip netip.Addr, options Options) (*Pod, error)
 	if err != nil {
 		// An error of the cleanup says less than the first one.
 		_ = pod.Close()
-		return nil, fmt.Errorf("making the network of pod %s: %w", name, err)
+		return nil, fmt.Errorf("creating the network of pod %s: %w", name, err)
 	}
 	return pod, nil
 }
@@ -57,7 +57,7 @@ func (n *Network) Add(name string, ip netip.Addr, options Options) (*Pod, error)
 // setUpInside creates the namespace and its content, on a thread that ends afterwards.
 func (p *Pod) setUpInside(options Options) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("making a network namespace: %w", err)
+		return fmt.Errorf("creating a network namespace: %w", err)
 	}
 	// Without a mount the namespace would end with its last process.
 	if err := unix.Mount("/proc/thread-self/ns/net", p.NetNS, "", unix.MS_BIND, ""); err != nil {
@@ -74,7 +74,7 @@ func (p *Pod) setUpInside(options Options) error {
 	if err := netlink.LinkAdd(&netlink.Veth{
 		LinkAttrs: attributes, PeerName: p.network.device(p.Name), PeerNamespace: netlink.NsFd(p.network.mainNamespace.Fd()),
 	}); err != nil {
-		return fmt.Errorf("making a veth pair: %w", err)
+		return fmt.Errorf("creating a veth pair: %w", err)
 	}
 	runtime.KeepAlive(p.network)
 	device, err := netlink.LinkByName(podDevice)

@@ -107,7 +107,7 @@ func (s *etcdTarget) restore(ctx context.Context, file string, r restoreOptions)
 func (s *etcdTarget) ensureNamespace(ctx context.Context) error {
 	_, err := s.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("making namespace %s: %w", s.namespace, err)
+		return fmt.Errorf("creating namespace %s: %w", s.namespace, err)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (s *etcdTarget) ensureVolume(ctx context.Context, name string, capacity res
 		},
 	}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return "", fmt.Errorf("making claim %s/%s: %w", s.namespace, name, err)
+		return "", fmt.Errorf("creating claim %s/%s: %w", s.namespace, name, err)
 	}
 	var folder string
 	err = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {

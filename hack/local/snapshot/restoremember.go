@@ -57,7 +57,7 @@ func restoreMember(snapshot, folder, member string, peers map[string]string) err
 		return fmt.Errorf("%s is not a member", member)
 	}
 	if err := os.MkdirAll(datadir.ToSnapDir(folder), 0o700); err != nil {
-		return fmt.Errorf("making the data folder: %w", err)
+		return fmt.Errorf("creating the data folder: %w", err)
 	}
 	if err := copyDatabase(snapshot, datadir.ToBackendFileName(folder)); err != nil {
 		return err
@@ -88,7 +88,7 @@ func restoreMember(snapshot, folder, member string, peers map[string]string) err
 	}
 	history, err := wal.Create(log, datadir.ToWALDir(folder), identity)
 	if err != nil {
-		return fmt.Errorf("making the log: %w", err)
+		return fmt.Errorf("creating the log: %w", err)
 	}
 	defer history.Close()
 	if err := history.Save(raftpb.HardState{Term: 1, Vote: voters[0], Commit: end}, entries); err != nil {

@@ -13,9 +13,9 @@ import (
 
 // Kwok is a Player that runs a kwok process for Stages of kinds other than Node and Pod.
 type Kwok struct {
-	// Binary is the executable, Kubeconfig its access to the API server.
+	// Binary is the executable; Kubeconfig is its access to the API server.
 	Binary, Kubeconfig string
-	// Config is the file for the Stages, Record the process record and Log the output.
+	// Config is the file for the Stages; Record is the process record and Log the output.
 	Config, Record, Log string
 
 	shouldRun bool // a process should be running

@@ -21,7 +21,8 @@ type sourceReads struct {
 	selectedPairs map[[2]string]bool
 	// usedWholePairs is the subset of selected whose values are used as a whole.
 	usedWholePairs map[[2]string]bool
-	// goFieldNames are selected Go fields, texts the parts of strings that may be field paths.
+	// goFieldNames are selected Go fields; textParts are the parts of strings that may be field
+	// paths.
 	goFieldNames, textParts map[string]bool
 }
 

@@ -16,13 +16,13 @@ import (
 const PolicyName = "local.pergola.dev"
 
 // Ensure applies the policy and its binding. pattern is a regular expression of the images that can
-// run, key the key of the nodes' label and taint. oneNode: there is only one such node. It needs:
-// patch of mutatingadmissionpolicies and mutatingadmissionpolicybindings in
+// run; key is the key of the nodes' label and taint. oneNode: there is only one such node. It
+// needs: patch of mutatingadmissionpolicies and mutatingadmissionpolicybindings in
 // admissionregistration.k8s.io.
 func Ensure(ctx context.Context, client kubernetes.Interface, pattern, key string, oneNode bool) error {
 	options := metav1.ApplyOptions{FieldManager: PolicyName, Force: true}
 	if _, err := client.AdmissionregistrationV1().MutatingAdmissionPolicies().Apply(ctx, policy(pattern, key, oneNode), options); err != nil {
-		return fmt.Errorf("making the policy that sends pods to living nodes: %w", err)
+		return fmt.Errorf("creating the policy that sends pods to living nodes: %w", err)
 	}
 	binding := applyadmission.MutatingAdmissionPolicyBinding(PolicyName).WithSpec(applyadmission.MutatingAdmissionPolicyBindingSpec().WithPolicyName(PolicyName))
 	if _, err := client.AdmissionregistrationV1().MutatingAdmissionPolicyBindings().Apply(ctx, binding, options); err != nil {

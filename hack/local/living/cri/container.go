@@ -82,7 +82,7 @@ func (r *Runtime) boxSpec(s *sandbox, c *container) (box.Spec, error) {
 	}
 	root := filepath.Join(r.folder(c.id), "root")
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return box.Spec{}, fmt.Errorf("making the folder of the container: %w", err)
+		return box.Spec{}, fmt.Errorf("creating the folder of the container: %w", err)
 	}
 	security := c.config.GetLinux().GetSecurityContext()
 	out := box.Spec{

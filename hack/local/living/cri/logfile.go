@@ -34,8 +34,8 @@ const (
 	timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 	// maxLineLength is the length in bytes at which a line is split.
 	maxLineLength = 16 << 10
-	// firstLines and lastLines are the numbers of lines in the message of a failed container,
-	// lastBytes the maximum size of the last lines.
+	// firstLines and lastLines are the numbers of lines in the message of a failed container;
+	// lastBytes is the maximum size of the last lines.
 	firstLines, lastLines, lastBytes = 2, 10, 2 << 10
 )
 
@@ -49,7 +49,7 @@ func (l *logFile) reopen() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o750); err != nil {
-		return fmt.Errorf("making the folder of the log: %w", err)
+		return fmt.Errorf("creating the folder of the log: %w", err)
 	}
 	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
 	if err != nil {

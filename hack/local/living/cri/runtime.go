@@ -97,7 +97,7 @@ func New(options Options) (*Runtime, error) {
 		return nil, fmt.Errorf("removing the files of a previous runtime: %w", err)
 	}
 	if err := os.MkdirAll(options.Folder, 0o700); err != nil {
-		return nil, fmt.Errorf("making the folder of the runtime: %w", err)
+		return nil, fmt.Errorf("creating the folder of the runtime: %w", err)
 	}
 	r := &Runtime{options: options, addresses: addressPool{prefix: options.Pods}, sandboxes: map[string]*sandbox{}, containers: map[string]*container{}}
 	if err := r.serveStreams(); err != nil {

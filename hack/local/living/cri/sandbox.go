@@ -44,7 +44,7 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandbox
 		}
 	}()
 	if err := os.MkdirAll(r.folder(s.id), 0o700); err != nil {
-		return "", fmt.Errorf("making the folder of the pod: %w", err)
+		return "", fmt.Errorf("creating the folder of the pod: %w", err)
 	}
 	if s.hostname == "" {
 		if s.hostname, err = os.Hostname(); err != nil {
@@ -61,7 +61,7 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandbox
 			return "", err
 		}
 		if s.namespace, err = r.options.Network.Add(s.id, s.address); err != nil {
-			return "", fmt.Errorf("making the network of the pod: %w", err)
+			return "", fmt.Errorf("creating the network of the pod: %w", err)
 		}
 	}
 	r.mutex.Lock()

@@ -40,9 +40,9 @@ type Options struct {
 	Certificate, Key, ClientCA string
 	// Client has the connection to the API server, with the permissions of the node.
 	Client *rest.Config
-	// DNS is the address of the cluster's DNS server, Domain the cluster's domain.
+	// DNS is the address of the cluster's DNS server; Domain is the cluster's domain.
 	DNS, Domain string
-	// Folder has the volumes of pods, Logs their output.
+	// Folder has the volumes of pods; LogFolder has their output.
 	Folder, LogFolder string
 	// Machine is the reported size of the node.
 	Machine Machine
@@ -63,7 +63,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	for _, folder := range []string{options.Folder, options.LogFolder} {
 		if err := os.MkdirAll(folder, 0o750); err != nil {
-			return fmt.Errorf("making a folder of the kubelet: %w", err)
+			return fmt.Errorf("creating a folder of the kubelet: %w", err)
 		}
 	}
 	klog.SetSlogLogger(options.Log)
@@ -98,17 +98,17 @@ func connect(ctx context.Context, deps *kubelet.Dependencies, server *kubeletopt
 	config.QPS, config.Burst = float32(server.KubeAPIQPS), int(server.KubeAPIBurst)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	if deps.KubeClient, err = clientset.NewForConfig(config); err != nil {
-		return fmt.Errorf("making the client of the kubelet: %w", err)
+		return fmt.Errorf("creating the client of the kubelet: %w", err)
 	}
 	events := rest.CopyConfig(config)
 	events.QPS, events.Burst = float32(server.EventRecordQPS), int(server.EventBurst)
 	if deps.EventClient, err = typedcorev1.NewForConfig(events); err != nil {
-		return fmt.Errorf("making the client for events: %w", err)
+		return fmt.Errorf("creating the client for events: %w", err)
 	}
 	heartbeat := rest.CopyConfig(config)
 	heartbeat.Timeout, heartbeat.QPS = server.NodeStatusUpdateFrequency.Duration, -1
 	if deps.HeartbeatClient, err = clientset.NewForConfig(heartbeat); err != nil {
-		return fmt.Errorf("making the client for heartbeats: %w", err)
+		return fmt.Errorf("creating the client for heartbeats: %w", err)
 	}
 	auth, reload, err := kubeletapp.BuildAuth(types.NodeName(options.Name), deps.KubeClient, server.KubeletConfiguration)
 	if err != nil {

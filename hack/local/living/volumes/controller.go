@@ -129,10 +129,10 @@ func (c *Controller) provision(ctx context.Context, key string) (time.Duration, 
 	volume := c.volumeFor(claim, class)
 	// The kubelet would create it, too, but readable for everyone.
 	if err := os.MkdirAll(volume.Spec.HostPath.Path, 0o700); err != nil {
-		return 0, fmt.Errorf("making the folder of a volume: %w", err)
+		return 0, fmt.Errorf("creating the folder of a volume: %w", err)
 	}
 	if _, err := c.Kube.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return 0, fmt.Errorf("making volume %s: %w", volume.Name, err)
+		return 0, fmt.Errorf("creating volume %s: %w", volume.Name, err)
 	}
 	return 0, nil
 }
