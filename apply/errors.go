@@ -23,19 +23,19 @@ const (
 	Forbidden            Reason = "Forbidden"            // RBAC or admission does not allow it
 	TerminatingNamespace Reason = "TerminatingNamespace" // the namespace is being deleted
 	NotFound             Reason = "NotFound"             // usually the namespace does not exist
-	// Invalid: the server's validation rejects the object
+	// Invalid means that the server's validation rejects the object
 	Invalid Reason = "Invalid"
-	// Immutable: the update changes a field that cannot change
+	// Immutable means that the update changes a field that cannot change
 	Immutable      Reason = "Immutable"
 	Conflict       Reason = "Conflict"       // another field manager owns the field
 	OwnedElsewhere Reason = "OwnedElsewhere" // two sets want the same object
-	// WebhookDenied: an admission webhook or policy denied it, or did not answer
+	// WebhookDenied means that an admission webhook or policy denied it, or did not answer
 	WebhookDenied Reason = "WebhookDenied"
 	Timeout       Reason = "Timeout" // the server or a wait took too long
 	Stuck         Reason = "Stuck"   // a deletion waits for a finalizer
 	Other         Reason = "Other"
 	NoKind        Reason = "NoKind" // the API server does not serve the kind
-	// SkippedDependency: not tried, because another object failed
+	// SkippedDependency means that the object was not tried, because another one failed
 	SkippedDependency Reason = "SkippedDependency"
 )
 

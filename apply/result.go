@@ -21,7 +21,7 @@ const (
 	Deleting        Action = "deleting"
 	Retained        Action = "kept"
 	MovedToOtherSet Action = "handed-over"
-	// LeftAlone: in the inventory, but the object does not show that it is ours
+	// LeftAlone means that the object is in the inventory, but does not show that it is ours
 	LeftAlone Action = "left-alone"
 	HeldBack  Action = "held"
 	Ignored   Action = "ignored"

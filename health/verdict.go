@@ -56,7 +56,8 @@ type Verdict struct {
 	// Status is the kstatus.
 	Status Status `json:"status"`
 	// Reason is the reason in CamelCase as in the conditions of a ManagedResource, for example
-	// DeploymentUnhealthy or DeploymentProgressing. Empty when healthy and not progressing.
+	// DeploymentUnhealthy or DeploymentProgressing. It is empty when the object is healthy and not
+	// progressing.
 	Reason string `json:"reason"`
 	// Message is the message for a person, with the cause if related objects were given.
 	Message string `json:"message"`

@@ -7,7 +7,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// patternPrefix precede the pattern in a message of the schema.
+// patternPrefix precedes the pattern in a message of the schema.
 const patternPrefix = "does not have the form "
 
 // quotesHint is the schema's hint for a number instead of text. It does not help with a share.

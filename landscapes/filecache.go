@@ -188,7 +188,7 @@ func isEncryptedSecret(d Declaration) bool {
 	return d.Secret == SecretEncrypted || d.Secret == SecretDecrypted
 }
 
-// keySet identify the private keys for decryption without revealing them.
+// keySet identifies the private keys for decryption without revealing them.
 type keySet struct {
 	public string
 	// isComplete is false if a key of another type has no public form here.

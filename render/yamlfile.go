@@ -71,7 +71,7 @@ func (f yamlFile) position(field string) schemas.Position {
 	return at
 }
 
-// node is the value of a field; it is nil if it does not exist.
+// node is the value of a field; it is nil if the field does not exist.
 func (f yamlFile) node(field string) *yamlv3.Node {
 	node := f.root
 	for _, step := range fieldpath.Parse(field) {

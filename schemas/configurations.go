@@ -29,12 +29,13 @@ type configurationType struct {
 	gvk schema.GroupVersionKind
 	// goType is the type that the process decodes the object into.
 	goType reflect.Type
-	// strict: the process does not start with an unknown field; otherwise it drops the field.
+	// strict means that the process does not start with an unknown field; otherwise it drops the
+	// field.
 	strict bool
 	// processName names the process in messages.
 	processName string
-	// releasedSeparately: the process has its own releases, so an unknown value may belong to
-	// another version. Only likely typos are reported, as warnings.
+	// releasedSeparately means that the process has its own releases, so an unknown value may
+	// belong to another version. Only likely typos are reported, as warnings.
 	releasedSeparately bool
 	// templatePaths are the paths of templates, which the rules of their kinds check.
 	templatePaths []string

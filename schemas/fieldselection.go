@@ -9,9 +9,10 @@ import (
 
 // fieldSelection describes how much of a value a rule reads.
 type fieldSelection struct {
-	// isWhole: all of it. shape: the number of items, or the names of fields. there: its existence.
+	// isWhole means all of it, shape means the number of items or the names of fields, and there
+	// means its existence.
 	isWhole, shape, exists bool
-	// oldExists: the existence of the old object, which is known without reading it.
+	// oldExists means the existence of the old object, which is known without reading it.
 	oldExists bool
 	fields    map[string]*fieldSelection
 	// items describes how much is read of each list item, or of each field of a map.

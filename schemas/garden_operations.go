@@ -27,9 +27,9 @@ type gardenRotation struct {
 	operation string
 	// The fields of status.credentials.rotation that the operation changes.
 	credentials []string
-	// isCompletion: the rotations must be Prepared; otherwise none may be in progress.
+	// isCompletion means that the rotations must be Prepared; otherwise none may be in progress.
 	isCompletion bool
-	// requiresStableEncryption: the encryption must not be changing.
+	// requiresStableEncryption means that the encryption must not be changing.
 	requiresStableEncryption bool
 }
 

@@ -22,7 +22,7 @@ type pluginConfig struct {
 	// apiVersion and kind.
 	types  []pluginConfigType
 	fields objectForm
-	// lenient: the plugin drops unknown fields.
+	// lenient means that the plugin drops unknown fields.
 	lenient bool
 }
 

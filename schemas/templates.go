@@ -16,7 +16,7 @@ type template struct {
 	// at is the path of the object inside the other one.
 	at          string
 	object, old map[string]any
-	// ownStructure: the schema of the other object does not cover the template.
+	// ownStructure means that the schema of the other object does not cover the template.
 	ownStructure bool
 	// isRelevant reports whether a finding counts. Its path is relative to the template.
 	isRelevant func(finding) bool

@@ -66,7 +66,7 @@ type Violation struct {
 	// ActualField is the field that the finding is about, if Field is only upstream's index or name
 	// for it; it is "" for Field itself.
 	ActualField string `json:"-"`
-	// NewOnly: only new objects have the finding, not objects that were so before.
+	// NewOnly means that only new objects have the finding, not objects that had the value before.
 	NewOnly bool `json:"-"`
 }
 

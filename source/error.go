@@ -14,44 +14,47 @@ type Reason string
 
 // The reasons.
 const (
-	// ReasonAuthenticationFailed: the server rejects the credentials, or requires some.
+	// ReasonAuthenticationFailed means that the server rejects the credentials, or requires some.
 	ReasonAuthenticationFailed Reason = "AuthenticationFailed"
-	// ReasonHostKeyMismatch: the SSH server's key is not in known_hosts, or differs from it.
+	// ReasonHostKeyMismatch means that the SSH server's key is not in known_hosts, or differs from
+	// it.
 	ReasonHostKeyMismatch Reason = "HostKeyMismatch"
-	// ReasonRepositoryNotFound: the server has no such repository, or hides it from these
+	// ReasonRepositoryNotFound means that the server has no such repository, or hides it from these
 	// credentials.
 	ReasonRepositoryNotFound Reason = "RepositoryNotFound"
-	// ReasonReferenceNotFound: the repository has no such branch, tag, version or commit.
+	// ReasonReferenceNotFound means that the repository has no such branch, tag, version or commit.
 	ReasonReferenceNotFound Reason = "ReferenceNotFound"
-	// ReasonTagRewritten: a tag points to another commit than before.
+	// ReasonTagRewritten means that a tag points to another commit than before.
 	ReasonTagRewritten Reason = "TagRewritten"
-	// ReasonVerificationFailed: a required signature is missing, wrong or by an untrusted key; or a
-	// digest does not match.
+	// ReasonVerificationFailed means that a required signature is missing, wrong or by an untrusted
+	// key, or that a digest does not match.
 	ReasonVerificationFailed Reason = "VerificationFailed"
-	// ReasonTooLarge: a limit was exceeded.
+	// ReasonTooLarge means that a limit was exceeded.
 	ReasonTooLarge Reason = "TooLarge"
-	// ReasonTimeout: it took too long.
+	// ReasonTimeout means that it took too long.
 	ReasonTimeout Reason = "Timeout"
-	// ReasonUnreachable: there is no connection, it broke, or the answer is not understood.
+	// ReasonUnreachable means that there is no connection, that it broke, or that the answer is
+	// invalid.
 	ReasonUnreachable Reason = "Unreachable"
-	// ReasonLFSUnsupported: a file is only a Git LFS pointer.
+	// ReasonLFSUnsupported means that a file is only a Git LFS pointer.
 	ReasonLFSUnsupported Reason = "LFSUnsupported"
-	// ReasonSubmoduleMissing: a path is in a submodule that is not read.
+	// ReasonSubmoduleMissing means that a path is in a submodule that is not read.
 	ReasonSubmoduleMissing Reason = "SubmoduleMissing"
-	// ReasonDamaged: stored objects of a repository are missing or unreadable. A cache is fetched
-	// again.
+	// ReasonDamaged means that stored objects of a repository are missing or unreadable. A cache is
+	// fetched again.
 	ReasonDamaged Reason = "Damaged"
-	// ReasonIncomplete: objects of a repository on disk are elsewhere, as in a partial clone.
+	// ReasonIncomplete means that objects of a repository on disk are elsewhere, as in a partial
+	// clone.
 	ReasonIncomplete Reason = "Incomplete"
-	// ReasonInvalid: the settings cannot work.
+	// ReasonInvalid means that the settings cannot work.
 	ReasonInvalid Reason = "Invalid"
 )
 
 // Error says why something could not be read. It never contains credentials.
 type Error struct {
 	Reason Reason
-	// Permanent: a retry has the same result. Settings, a Secret or the repository must change
-	// first.
+	// Permanent means that a retry has the same result. Settings, a Secret or the repository must
+	// change first.
 	Permanent bool
 	// Field is the invalid setting, below spec.source of a Landscape; it is empty if no setting is
 	// to blame. Message begins with it.

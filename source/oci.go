@@ -128,7 +128,8 @@ func (l registryLogins) EntryForRegistry(host string) (ociauth.ConfigEntry, erro
 type guardedTransport struct {
 	*http.Transport
 	options Options
-	// isRedirected: another host redirected the requests here, and that redirect was checked.
+	// isRedirected means that another host redirected the requests here, and that redirect was
+	// checked.
 	isRedirected bool
 }
 

@@ -117,7 +117,7 @@ func (b *headBuffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// resultSize returns the size of a delta's result; negative if unknown.
+// resultSize returns the size of a delta's result, or a negative number if it is unknown.
 func (b *headBuffer) resultSize() int64 {
 	_, rest := readDeltaSize(b.Bytes())
 	size, _ := readDeltaSize(rest)

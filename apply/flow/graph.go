@@ -49,7 +49,7 @@ type Node struct {
 	ID    string
 	Title string // for people; the ID when empty
 	Needs []Edge
-	// Timeout ends the context of Run; none when zero.
+	// Timeout ends the context of Run; zero means no timeout.
 	Timeout time.Duration
 	// SkipIf reports whether to skip the node, and why. It is called when all dependencies are met.
 	SkipIf func(ctx context.Context) (skip bool, reason string)

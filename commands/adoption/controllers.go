@@ -46,8 +46,8 @@ type leaseRef struct{ cluster, namespace, name string }
 type role struct {
 	name, deployment string
 	isOnSeeds        bool
-	// isRendered: Pergola renders a Deployment of the same name, so it is stopped only if the live
-	// one runs another program.
+	// isRendered means that Pergola renders a Deployment of the same name, so it is stopped only if
+	// the live one runs another program.
 	isRendered bool
 	lease      leaseRef
 }

@@ -12,11 +12,11 @@ import (
 type settingRule struct {
 	// path below spec, including the settings below it.
 	path string
-	// isInObjects: rendered objects show the change, so a note would repeat it.
+	// isInObjects means that rendered objects show the change, so a note would repeat it.
 	isInObjects bool
-	// onlyPresence: a note is needed only if the setting is added or removed.
+	// onlyPresence means that a note is needed only if the setting is added or removed.
 	onlyPresence bool
-	// isOneNote: one note describes the whole map.
+	// isOneNote means that one note describes the whole map.
 	isOneNote bool
 	// defaultValue is the value if the setting is missing.
 	defaultValue any

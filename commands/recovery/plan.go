@@ -50,7 +50,7 @@ func (s Step) String() string {
 type SkippedCluster struct {
 	Cluster string `json:"cluster"`
 	Reason  string `json:"reason"`
-	// IsRunning: the cluster is running and needs no restore.
+	// IsRunning means that the cluster is running and needs no restore.
 	IsRunning bool `json:"lives"`
 }
 

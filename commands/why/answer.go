@@ -46,8 +46,8 @@ type Subject struct {
 	Landscape string     `json:"landscape"`
 	Cluster   string     `json:"cluster"`
 	Object    change.Ref `json:"object"`
-	// Field as in plans: spec.template.spec.containers[name=app].image; it is "" for the whole
-	// object.
+	// Field is the path as in plans: spec.template.spec.containers[name=app].image; it is "" for
+	// the whole object.
 	Field string `json:"field,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type Place struct {
 	// Line and Column are 0 if unknown.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
-	// IsExact: the line writes this field, not a field around it.
+	// IsExact means that the line writes this field, not a field around it.
 	IsExact bool `json:"exact"`
 	// Layer is the layer of the landscape; it is "" for the landscape itself.
 	Layer string `json:"layer,omitempty"`
@@ -105,19 +105,19 @@ type Image struct {
 
 // Verdicts on a field in a cluster.
 const (
-	// VerdictMissing object or field.
+	// VerdictMissing means that the object or field is missing.
 	VerdictMissing = "missing"
-	// VerdictSame value as in Git.
+	// VerdictSame means that the value is that of Git.
 	VerdictSame = "same"
 	// VerdictDiffers although we own the field: drift, or a revision that is not applied yet.
 	VerdictDiffers = "differs"
 	// VerdictOthers own the field with another value.
 	VerdictOthers = "others"
-	// VerdictHandedOver: a controller owns the value now.
+	// VerdictHandedOver means that a controller owns the value now.
 	VerdictHandedOver = "handedOver"
-	// VerdictUndeclared: Git does not declare the field.
+	// VerdictUndeclared means that Git does not declare the field.
 	VerdictUndeclared = "undeclared"
-	// VerdictUnknown: Git's value depends on facts that only the cluster has.
+	// VerdictUnknown means that Git's value depends on facts that only the cluster has.
 	VerdictUnknown = "unknown"
 	// VerdictUnreachable cluster, see the message.
 	VerdictUnreachable = "unreachable"
@@ -141,8 +141,8 @@ type Manager struct {
 	Name      string     `json:"name"`
 	Operation string     `json:"operation"`
 	Time      *time.Time `json:"time,omitempty"`
-	// IsPart: it owns fields inside the field only.
+	// IsPart means that it owns only fields inside the field.
 	IsPart bool `json:"part,omitempty"`
-	// IsOurs: it is a manager of Pergola.
+	// IsOurs means that it is a manager of Pergola.
 	IsOurs bool `json:"ours,omitempty"`
 }

@@ -54,7 +54,7 @@ type effect int
 const (
 	effectNone effect = iota
 	effectSome
-	// effectRefused: it renders with no other value.
+	// effectRefused means that it renders with no other value.
 	effectRefused
 )
 

@@ -28,7 +28,7 @@ func newProbe(e *explainer, m objectMatch, list steps) *probe {
 type renderOutcome struct {
 	// valueKey is the same for equal outcomes.
 	valueKey string
-	// isFailed: it does not render with these inputs.
+	// isFailed means that it does not render with these inputs.
 	isFailed bool
 }
 

@@ -84,9 +84,9 @@ func (q question) fitsKind(ref change.Ref) bool {
 // How well a name matches, in ascending order.
 const (
 	noFit = iota
-	// fitExceptHash: the hash of the content differs.
+	// fitExceptHash means that the hash of the content differs.
 	fitExceptHash
-	// fitNameOnly: the namespace is missing.
+	// fitNameOnly means that the namespace is missing.
 	fitNameOnly
 	fitWhole
 )

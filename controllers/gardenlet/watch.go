@@ -37,7 +37,7 @@ type gardenObjects struct {
 	kinds []*watchedKind
 }
 
-// Kinds as named in watched.
+// Kinds have the names of watched.
 const (
 	kindSeed              = "Seed"
 	kindShoot             = "Shoot"

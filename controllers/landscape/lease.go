@@ -95,7 +95,7 @@ type heldLease struct {
 	client          kubernetes.Interface
 	onLost          func(error)
 	lastHealthCheck time.Time
-	// renewed is the send time of the last successful renewal; zero once the lease is lost.
+	// renewed is the send time of the last successful renewal; it is zero once the lease is lost.
 	renewed time.Time
 
 	stop context.CancelFunc

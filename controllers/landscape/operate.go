@@ -129,7 +129,7 @@ func operationTarget(kind, namespace, name string) apply.Ref {
 
 // Operation is a request of a person.
 type Operation struct {
-	// Object as "Shoot garden-local/local".
+	// Object has the form "Shoot garden-local/local".
 	Object, Operation string
 	// Wait follows the object until the operation has ended; OnProgress receives changes meanwhile.
 	Wait       bool

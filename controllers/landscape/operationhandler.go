@@ -110,7 +110,7 @@ func (a *handlerCheck) checkOperator(ctx context.Context, ref apply.Ref, withdra
 	return nil
 }
 
-// isLeaseHeld reports whether a process holds a lease; true if it cannot be read.
+// isLeaseHeld reports whether a process holds a lease; it is true if the lease cannot be read.
 func isLeaseHeld(ctx context.Context, client kubernetes.Interface, name string, now time.Time) bool {
 	lease, err := client.CoordinationV1().Leases(leasesNamespace).Get(ctx, name, metav1.GetOptions{})
 	switch {

@@ -11,13 +11,14 @@ type Phase string
 
 // The phases.
 const (
-	// Pending: the revision is being synced, or waits (the reason says for what).
+	// Pending means that the revision is being synced, or waits (the reason says for what).
 	Pending Phase = "Pending"
-	// Succeeded: the revision is applied and healthy.
+	// Succeeded means that the revision is applied and healthy.
 	Succeeded Phase = "Succeeded"
-	// Failed: the revision could not be applied, or something is not healthy.
+	// Failed means that the revision could not be applied, or something is not healthy.
 	Failed Phase = "Failed"
-	// Neutral: not about a revision (suspended, resumed, drift repaired); never a commit status.
+	// Neutral means that the event is not about a revision (suspended, resumed, drift repaired); it
+	// is never a commit status.
 	Neutral Phase = "Neutral"
 )
 
@@ -35,8 +36,8 @@ type Event struct {
 	// Landscape is the Landscape of the event, and its UID.
 	Landscape types.NamespacedName
 	UID       types.UID
-	// Revision as in the Landscape's status (main@sha1:…), and the commit in it ("" for an OCI
-	// artifact: no commit status).
+	// Revision has the form of the Landscape's status (main@sha1:…), and Commit is the commit in it
+	// ("" for an OCI artifact: no commit status).
 	Revision, Commit string
 	// SourceURL is the repository, as in spec.source.url.
 	SourceURL string

@@ -25,11 +25,12 @@ import (
 type purpose int
 
 const (
-	// purposeApply: the source has it, or the pin names it.
+	// purposeApply means that the source has it, or the pin names it.
 	purposeApply purpose = iota
-	// purposeReapply: it was applied before, and the source cannot be polled for another one.
+	// purposeReapply means that it was applied before, and the source cannot be polled for another
+	// one.
 	purposeReapply
-	// purposeMaintain: it was applied before, and is only maintained.
+	// purposeMaintain means that it was applied before, and is only maintained.
 	purposeMaintain
 )
 

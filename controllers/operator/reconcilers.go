@@ -274,7 +274,7 @@ func (p *runningOperator) openRemote(l *landscapev1alpha1.Landscape, with source
 
 // openCache opens the cache of a Landscape's source. It needs no credentials, but verifies
 // signatures. The spec's reference does not matter for an applied revision, so a wrong one is
-// ignored. keeps is the maintained revision, whose tag has the signature.
+// ignored. keeps is the revision to maintain, whose tag has the signature.
 func (p *runningOperator) openCache(l *landscapev1alpha1.Landscape, keys map[string][]byte, keeps string) (source.Remote, error) {
 	options := p.remoteOptions(l, keys)
 	options.Offline, options.Ref = true, landscapev1alpha1.Reference{}

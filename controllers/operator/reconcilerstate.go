@@ -43,15 +43,17 @@ type sourceState struct {
 
 // pendingRequests are pending requests of people and receivers.
 type pendingRequests struct {
-	// pollRequested: a receiver or a person requested a poll. requested: a person requested a sync.
+	// pollRequested means that a receiver or a person requested a poll. requested means that a
+	// person requested a sync.
 	pollRequested bool
 	syncRequested bool
-	// operationRequested: someone requested an operation of the Garden since the last sync began.
+	// operationRequested means that someone requested an operation of the Garden since the last
+	// sync began.
 	operationRequested bool
-	// isPollRunning: a requested poll is running. answered: it finished and followers must be
-	// notified.
+	// isPollRunning means that a requested poll is running. answered means that it finished and
+	// that followers must be notified.
 	isPollRunning, isPollDone bool
-	// awaitsPoll: a person requested the sync, and the source did not answer yet.
+	// awaitsPoll means that a person requested the sync, and the source did not answer yet.
 	awaitsPoll bool
 }
 

@@ -26,7 +26,7 @@ import (
 // TreeOwner is an owner of objects in a cluster: a landscape, a Garden, a Seed or a Shoot, with its
 // bundles.
 type TreeOwner struct {
-	// Owner as in its label: landscape.local, garden.local, shoot.garden-local.local.
+	// Owner has the form of its label: landscape.local, garden.local, shoot.garden-local.local.
 	Owner string `json:"owner"`
 	// Silence says since when its gardenlet or operator does not renew its lease; it is nil if it
 	// does, or if that is unknown.

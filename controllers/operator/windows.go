@@ -127,7 +127,8 @@ func wallClock(t time.Time, zone *time.Location) time.Time {
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// instantOf returns when clocks first show a time. A skipped time counts by the offset before.
+// instantOf returns when clocks first show a time. A skipped time counts with the offset before the
+// change.
 func instantOf(wall time.Time, zone *time.Location) time.Time {
 	before := wall.Add(-wallClock(wall.Add(-24*time.Hour), zone).Sub(wall.Add(-24 * time.Hour)))
 	after := wall.Add(-wallClock(wall.Add(24*time.Hour), zone).Sub(wall.Add(24 * time.Hour)))

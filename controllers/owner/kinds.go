@@ -24,7 +24,7 @@ type kindSettings struct {
 	secretsManagerIdentity string
 	// fieldManager is the field manager of annotations and status.
 	fieldManager string
-	// staticCANames: the CAs of a shoot have no hash in their name.
+	// staticCANames means that the CAs of a shoot have no hash in their name.
 	staticCANames bool
 	// apiServerCondition is the condition of the API server that the owner serves; it is empty for
 	// none.
@@ -35,7 +35,7 @@ type kindSettings struct {
 	healthyReasons map[string][2]string
 	// careNamespaces have the ManagedResources that count for conditions, including foreign ones.
 	careNamespaces []string
-	// hasLastErrors: status has lastErrors.
+	// hasLastErrors means that status has lastErrors.
 	hasLastErrors bool
 	// encryptingAPIServers are the Deployments of API servers that write to etcd, for owners whose
 	// credentials are rotated here.

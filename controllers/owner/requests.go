@@ -33,7 +33,7 @@ const annotationRequested = "extensions.pergola.dev/requested"
 
 const (
 	// maxRequestAge is the maximum age of the latest request, so that new extension versions and
-	// changes in the infrastructure affect unchanged objects. Upstream: every hour.
+	// changes in the infrastructure affect unchanged objects. Upstream repeats it every hour.
 	maxRequestAge = 24 * time.Hour
 	// maxProcessingTime is how long an extension may be Processing before its work counts as lost.
 	maxProcessingTime = 10 * time.Minute

@@ -80,7 +80,7 @@ type SeedEntry struct {
 	// Number is the number of the change that showed the object; At is its publication.
 	Number int       `json:"number"`
 	At     time.Time `json:"at"`
-	// Object as in NormalizedObject, Owners as `shoot garden-local/demo`.
+	// Object has the form of NormalizedObject, and Owners have the form `shoot garden-local/demo`.
 	Object string   `json:"object"`
 	Owners []string `json:"owners"`
 }

@@ -83,8 +83,8 @@ func findOrderViolations(events []*event) traces {
 		}
 	}
 	inventories, early := map[objectID][]inventoryEntry{}, map[inventoryEntry]objectID{}
-	// processing: owners with lastOperation.state Processing. leaving: owners that are marked for
-	// deletion, until Pergola writes their status or deletes an object.
+	// processing has the owners with lastOperation.state Processing. leaving has the owners that
+	// are marked for deletion, until Pergola writes their status or deletes an object.
 	processing, leaving, gone, known := map[objectID]bool{}, map[objectID]bool{}, map[objectID]bool{}, false
 	for _, m := range moments {
 		o := m.objectKey()

@@ -10,11 +10,13 @@ import (
 type Secrecy int
 
 const (
-	// NotSecret: the value is not a secret.
+	// NotSecret means that the value is not a secret.
 	NotSecret Secrecy = iota
-	// MaybeSecret: names such as secret and token. An object as the value may only name a Secret.
+	// MaybeSecret is for names such as secret and token. An object as the value may only name a
+	// Secret.
 	MaybeSecret
-	// AlwaysSecret: names such as password. Nothing below them is shown, except below a reference.
+	// AlwaysSecret is for names such as password. Nothing below them is shown, except below a
+	// reference.
 	AlwaysSecret
 )
 

@@ -21,7 +21,7 @@ type Check struct {
 	Run  func() error
 }
 
-// Options are the options of the ports. A negative port disables it, 0 picks any free one.
+// Options are the options of the ports. A negative port disables it, and 0 picks any free one.
 type Options struct {
 	// Address is the IP address or host name to listen on; it is empty for all addresses.
 	Address                 string

@@ -106,7 +106,7 @@ func newUsedSignatures(c clock.PassiveClock) *usedSignatures {
 	return &usedSignatures{clock: c, byReceiver: map[string]map[string]time.Time{}}
 }
 
-// add reports whether a signature is new; full if no more can be remembered now.
+// add reports whether a signature is new; full means that no more can be remembered now.
 func (s *usedSignatures) add(receiver, signature string, until time.Time) (ok, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

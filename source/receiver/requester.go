@@ -62,7 +62,8 @@ const (
 	PhaseApplied    = "Applied"
 	PhaseFailed     = "Failed"
 	PhaseSuperseded = "Superseded" // a later commit is synced instead
-	// PhaseHeld: applied, but something waits for an approval, a window or the end of a suspension.
+	// PhaseHeld means that the revision is applied, but that something waits for an approval, a
+	// window or the end of a suspension.
 	PhaseHeld = "Held"
 )
 

@@ -12,7 +12,7 @@ const (
 	sshStart     = "-----BEGIN SSH SIGNATURE-----"
 )
 
-// ErrUnsigned: there is no signature.
+// ErrUnsigned means that there is no signature.
 var ErrUnsigned = errors.New("it is not signed")
 
 // commitPayload separates the signature from the signed part of a commit. It rejects ambiguous

@@ -31,7 +31,7 @@ type Reconciler struct {
 	Engine *apply.Engine
 	// Source holds the ManagedResources and their Secrets, Target gets the objects.
 	Source, Target *apply.Cluster
-	// Class as in spec.class; empty means the default class.
+	// Class is that of spec.class; empty means the default class.
 	Class string
 	// ClusterID prefixes the origin annotation if source and target differ.
 	ClusterID string

@@ -29,14 +29,14 @@ const maxConcurrentWrites = 4
 
 // Reasons of events.
 const (
-	// reasonAnnotation: an annotation of the Service is invalid; nothing of the Service is deleted
-	// meanwhile.
+	// reasonAnnotation means that an annotation of the Service is invalid; nothing of the Service
+	// is deleted meanwhile.
 	reasonAnnotation = "NetworkPolicyAnnotationInvalid"
-	// reasonTaken: another policy, not of the Service, has the name.
+	// reasonTaken means that another policy, not of the Service, has the name.
 	reasonTaken = "NetworkPolicyNameTaken"
-	// reasonRefused: the API server rejects a policy.
+	// reasonRefused means that the API server rejects a policy.
 	reasonRefused = "NetworkPolicyRefused"
-	// reasonFight: someone changes a policy again and again.
+	// reasonFight means that someone changes a policy again and again.
 	reasonFight = "NetworkPolicyFight"
 )
 

@@ -33,9 +33,9 @@ func IsRequested(o *unstructured.Unstructured) bool {
 
 // Reasons of events.
 const (
-	// EventInvalid: a Secret asks for something impossible.
+	// EventInvalid means that a Secret asks for something impossible.
 	EventInvalid = "TokenRequestInvalid"
-	// EventFailed: a token could not be requested or written; it is retried.
+	// EventFailed means that a token could not be requested or written; it is retried.
 	EventFailed = "TokenRequestFailed"
 )
 

@@ -19,7 +19,7 @@ import (
 // watchQPS is the default number of requests per second: all kinds are listed at once.
 const watchQPS = 100
 
-// graphWatcher update a graph from the objects of a virtual garden.
+// graphWatcher updates a graph from the objects of a virtual garden.
 type graphWatcher struct {
 	stores []*statementStore
 }

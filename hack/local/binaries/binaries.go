@@ -32,7 +32,7 @@ func buildPackages() []binary {
 
 type binary struct {
 	name, pkg string
-	// isOwnModule: it is also built from the files of this module.
+	// isOwnModule means that it is also built from the files of this module.
 	isOwnModule bool
 }
 

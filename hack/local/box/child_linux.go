@@ -35,7 +35,7 @@ var childEnv = []string{"GOMAXPROCS=1", "GOGC=off"}
 // signal.
 type childRequest struct {
 	Spec Spec
-	// Terminal as in Command.
+	// Terminal is that of Command.
 	Terminal bool
 	// DryRun ends the child with exit code 0 instead of executing the command.
 	DryRun bool

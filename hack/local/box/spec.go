@@ -42,14 +42,14 @@ type Spec struct {
 	Args []string
 	// Env is the whole environment.
 	Env []string
-	// Dir is the working directory, created if missing; "/" if empty.
+	// Dir is the working directory, which is created if missing; empty means "/".
 	Dir string
 	// Init runs the command under a small process 1 that forwards signals and collects orphans.
 	// Without it the command is process 1. With it, the Exit of a command that a signal ended has
 	// only a Code.
 	Init bool
 
-	// Hostname, if not empty.
+	// Hostname is the host name, if not empty.
 	Hostname string
 	// NetNS is the path of the network namespace; empty means the caller's.
 	NetNS string
@@ -74,7 +74,7 @@ type Command struct {
 	Dir string
 	// Terminal makes Stdin, a terminal, the controlling terminal of the command.
 	Terminal bool
-	// Stdin, Stdout and Stderr as in Spec.
+	// Stdin, Stdout and Stderr are those of Spec.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }

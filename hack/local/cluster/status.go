@@ -11,13 +11,13 @@ import (
 
 // States of a part and of a cluster.
 const (
-	// Running: the process runs. For a cluster: it is ready.
+	// Running means that the process runs, or that the cluster is ready.
 	Running = "running"
-	// Stopped: taken down, or never started.
+	// Stopped means that it was stopped, or never started.
 	Stopped = "stopped"
-	// Crashed: the process has ended although it should run.
+	// Crashed means that the process has ended although it should run.
 	Crashed = "crashed"
-	// NotReady: all processes run, but the API server or the nodes are not ready.
+	// NotReady means that all processes run, but the API server or the nodes are not ready.
 	NotReady = "notReady"
 )
 

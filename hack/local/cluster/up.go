@@ -300,7 +300,7 @@ func (m *Manager) ensureRunning(ctx context.Context, cluster, part string, spec 
 // watchedPart identifies a part that must not end during a wait.
 type watchedPart struct {
 	cluster, part string
-	// ignoresSIGTERM: the part does not end on SIGTERM.
+	// ignoresSIGTERM means that the part does not end on SIGTERM.
 	ignoresSIGTERM bool
 }
 

@@ -44,7 +44,7 @@ const (
 // response is the holder's only answer.
 type response struct {
 	Error string `json:"error,omitempty"`
-	// Ending: the holder accepts no further requests.
+	// Ending means that the holder accepts no further requests.
 	Ending bool `json:"ending,omitempty"`
 	// NeedListener asks for the same request with a listener.
 	NeedListener bool         `json:"needListener,omitempty"`

@@ -11,7 +11,7 @@ import (
 // namespaceSysctls are sysctls that can forbid namespaces: a forbidding and an allowing value.
 var namespaceSysctls = []struct {
 	name, bad, good string
-	// users: the setting does not apply to root.
+	// users means that the setting does not apply to root.
 	users bool
 }{
 	{"kernel.unprivileged_userns_clone", "0", "1", true},

@@ -21,7 +21,7 @@ type relays struct {
 	ctx context.Context
 	// connectionSlots limit the connections of all relays; further connections wait in the kernel.
 	connectionSlots chan struct{}
-	// isInside: this process is inside, and the listeners are outside.
+	// isInside means that this process is inside, and the listeners are outside.
 	isInside bool
 
 	mu       sync.Mutex

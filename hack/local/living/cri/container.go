@@ -37,7 +37,7 @@ type container struct {
 	process         Process
 	// done is closed when the end is recorded.
 	done chan struct{}
-	// isStopRequested: a stop was requested.
+	// isStopRequested means that a stop was requested.
 	isStopRequested bool
 }
 

@@ -80,8 +80,8 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// Records returns the names that the cluster declares, for servers of other clusters. Nil without
-// Dynamic.
+// Records returns the names that the cluster declares, for servers of other clusters. It is nil
+// without Dynamic.
 func (s *Server) Records() *Records { return s.records }
 
 // Run serves until the context ends.
