@@ -12,7 +12,7 @@ import (
 // The head of a report in any format: changes of nodes, control planes that stop, restart or start,
 // other impacts, and the affected objects.
 
-// nodeGroup are nodes with the same change for the same reason.
+// nodeGroup is a group of nodes with the same change for the same reason.
 type nodeGroup struct {
 	How, Why string
 	Rows     []nodeRow

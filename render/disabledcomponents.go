@@ -68,9 +68,9 @@ type componentNeeds struct {
 	disabled map[string]bool
 	bundles  []Bundle
 
-	// provided are objects that only disabled components have, with the component. kinds are the
-	// kinds that these define. services are their Services by the names in client labels; addresses
-	// are Services by the names of address facts.
+	// provided are the objects that only disabled components have, with the component. kinds are
+	// the kinds that these define. services are their Services by the names in client labels;
+	// addresses are Services by the names of address facts.
 	provided  map[objectID]string
 	kinds     map[string]objectID
 	services  map[string]objectID

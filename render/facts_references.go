@@ -30,7 +30,7 @@ type ReferenceFact struct {
 	Data map[string]string `json:"data,omitempty"`
 	// Keys are the keys of a Secret, if they matter.
 	Keys []string `json:"keys,omitempty"`
-	// CABundle are the certificates in ca.crt of a Secret that acts as an authority: base64 of PEM,
+	// CABundle has the certificates in ca.crt of a Secret that acts as an authority: base64 of PEM,
 	// without other content of the Secret.
 	CABundle string `json:"caBundle,omitempty"`
 }

@@ -94,7 +94,7 @@ func cueSize(catalogue fs.FS, dir string) int64 {
 	return size
 }
 
-// evaluatorPool are the idle ones; nil makes a new one for each use.
+// evaluatorPool has the idle ones; nil makes a new one for each use.
 type evaluatorPool struct {
 	mutex sync.Mutex
 	free  []*evaluator

@@ -15,7 +15,7 @@ type Fact struct {
 	Bundle string `json:"bundle,omitempty"`
 	// Old is the name of the Secret that the current one replaced; it is empty if there is none.
 	Old string `json:"old,omitempty"`
-	// CABundle are the certificates of a CA, current and old, as base64 of PEM: the form of a
+	// CABundle has the certificates of a CA, current and old, as base64 of PEM: the form of a
 	// webhook's caBundle.
 	CABundle string `json:"caBundle,omitempty"`
 	// PublicKey is the public key of an SSH key pair, as base64 of its authorized_keys form.

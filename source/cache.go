@@ -40,13 +40,13 @@ type gitCache struct {
 	metadata cacheMetadata
 	storage  *filesystem.Storage
 	objects  *objectReader
-	// objectCache are recently read objects.
+	// objectCache has recently read objects.
 	objectCache cache.Object
 	// needsReset is set when an object that should exist could not be read.
 	needsReset *atomic.Bool
 }
 
-// cacheMetadata are the metadata of a remote.
+// cacheMetadata has the metadata of a remote.
 type cacheMetadata struct {
 	URL        string `json:"url"`
 	Generation int    `json:"generation"`

@@ -19,7 +19,7 @@ type Credentials struct {
 	Username, Password string
 	// BearerToken is the bearer token for HTTPS and OCI.
 	BearerToken string
-	// CA are trusted certificates besides those of the system.
+	// CA has trusted certificates besides those of the system.
 	CA []byte
 	// Certificate is the client certificate.
 	Certificate *tls.Certificate

@@ -80,7 +80,7 @@ var (
 // hasOwnDecoding reports whether a type decodes its own JSON: its fields do not describe that.
 func hasOwnDecoding(t reflect.Type) bool { return reflect.PointerTo(t).Implements(unmarshaler) }
 
-// jsonFieldTypesCache are the fields of struct types by their JSON names.
+// jsonFieldTypesCache has the fields of struct types by their JSON names.
 var jsonFieldTypesCache sync.Map // reflect.Type → map[string]reflect.Type
 
 func jsonFieldTypes(t reflect.Type) map[string]reflect.Type {

@@ -7,7 +7,8 @@ import "strings"
 // formMarks finds the fixed texts of all forms in one pass over a text.
 type formMarks struct {
 	forms int
-	// byLetter are the forms of one-letter marks, byPair longer marks by their first two letters.
+	// byLetter has the forms of one-letter marks; byPair has longer marks by their first two
+	// letters.
 	byLetter map[byte][]int
 	byPair   [1 << 16][]mark
 }

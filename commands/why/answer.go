@@ -130,7 +130,7 @@ type LiveState struct {
 	Value   *Value `json:"value,omitempty"`
 	// Managers own the field or fields in it.
 	Managers []Manager `json:"managers,omitempty"`
-	// VerdictHandedOver are the declared fields at or below the path that controllers own.
+	// HandedOver are the declared fields at or below the path that controllers own.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 	// Origin is the owner in the object's annotation.
 	Origin string `json:"origin,omitempty"`

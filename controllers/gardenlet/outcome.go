@@ -13,7 +13,7 @@ import (
 // report of the Seed, is written first. A client that sees a finished operation then also sees the
 // current held deletions.
 
-// reviewState are the reviews at the start of a reconciliation.
+// reviewState has the reviews at the start of a reconciliation.
 type reviewState struct {
 	// lastCompleteChange is the number of the last change that was applied completely.
 	lastCompleteChange int

@@ -55,7 +55,7 @@ type operationRecord struct {
 	At        time.Time `json:"at"`
 }
 
-// operationLedger are the records of a landscape, read from the server because the live cache may
+// operationLedger has the records of a landscape, read from the server because the live cache may
 // be late.
 type operationLedger struct {
 	converger *Converger

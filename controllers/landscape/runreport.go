@@ -21,7 +21,7 @@ type RunReport struct {
 	// Changed is the number of written objects of owners and declarations; Written has the details.
 	Changed int                `json:"changed"`
 	Written tally.ChangeCounts `json:"written"`
-	// HandedOverFields are declared fields that controllers own.
+	// HandedOver are declared fields that controllers own.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 	// Operations are the operations of operations/ that were executed, in this run or before,
 	// newest first.

@@ -42,9 +42,9 @@ type Status struct {
 	Object *ObjectStatus `json:"object,omitempty"`
 	// ObjectUnknown is why the object could not be read.
 	ObjectUnknown string `json:"objectUnknown,omitempty"`
-	// UndeclaredObject are applied objects without a declaration.
+	// Undeclared are applied objects without a declaration.
 	Undeclared []UndeclaredObject `json:"undeclared,omitempty"`
-	// HandedOverFields are declared fields that controllers own.
+	// HandedOver are declared fields that controllers own.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 
 	// RuntimeFlags contains the flags of commands for the runtime cluster, with a leading space;

@@ -78,7 +78,7 @@ type Serving struct {
 	OnListen func(health, metrics, receivers string)
 }
 
-// runningOperator are the components of the running role.
+// runningOperator has the components of the running role.
 type runningOperator struct {
 	role           *Role
 	mgr            manager.Manager

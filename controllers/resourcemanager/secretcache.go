@@ -30,8 +30,8 @@ type secretCache struct {
 	informer cache.SharedIndexInformer
 
 	mu sync.Mutex
-	// managedResourcesBySecret are the ManagedResources of a Secret, uses the Secrets of a
-	// ManagedResource.
+	// managedResourcesBySecret has the ManagedResources of a Secret; secretsByManagedResource has
+	// the Secrets of a ManagedResource.
 	managedResourcesBySecret map[types.NamespacedName]map[types.NamespacedName]bool
 	secretsByManagedResource map[types.NamespacedName]map[types.NamespacedName]bool
 	contents                 map[types.NamespacedName]*unstructured.Unstructured

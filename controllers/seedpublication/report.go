@@ -34,14 +34,14 @@ type SeedReport struct {
 	// Digest is the digest of the publication in use; it is empty without one.
 	Digest string `json:"digest,omitempty"`
 	// Converging are owners, "Shoot namespace/name", that are not reconciled yet with the current
-	// declarations and publication; 10 at most, ConvergingMore counts the rest. Failing are the
-	// owners whose last reconciliation failed, FailingMore counts the rest.
+	// declarations and publication, 10 at most; ConvergingMore counts the rest. Failing are the
+	// owners whose last reconciliation failed; FailingMore counts the rest.
 	Converging     []string `json:"converging,omitempty"`
 	ConvergingMore int      `json:"convergingMore,omitempty"`
 	Failing        []string `json:"failing,omitempty"`
 	FailingMore    int      `json:"failingMore,omitempty"`
-	// HeldObject are the deletions and recreations that wait for an approval; 50 at most, HeldMore
-	// counts the rest.
+	// Held are the deletions and recreations that wait for an approval, 50 at most; HeldMore counts
+	// the rest.
 	Held     []HeldObject `json:"held,omitempty"`
 	HeldMore int          `json:"heldMore,omitempty"`
 	// ReadProblem is why the report cannot be read, for messages; ReadSeedReport does not set it.

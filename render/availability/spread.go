@@ -33,7 +33,7 @@ func WorkloadOfStatefulSet(s *appsv1.StatefulSet) Workload {
 	return Workload{&s.ObjectMeta, &s.Spec.Replicas, &s.Spec.Template, s.Spec.Selector, false}
 }
 
-// WorkloadContext are facts about a workload that are not in the object itself.
+// WorkloadContext has facts about a workload that are not in the object itself.
 type WorkloadContext struct {
 	// Scaled means that an autoscaler sets the replicas, up to MaxReplicas.
 	Scaled      bool

@@ -31,7 +31,7 @@ const (
 	topicProfile    questionTopic = 'f' // current offers of a cloud profile
 )
 
-// cleanResult are cached for an object without findings. They are valid while the object and all
+// cleanResult is cached for an object without findings. They are valid while the object and all
 // answers stay the same.
 type cleanResult struct {
 	questions []question
@@ -156,7 +156,7 @@ func writeClassifications(to *bytes.Buffer, versions []gardencorev1beta1.Expirab
 type cacheRecord struct {
 	// projectNamespace is the namespace of a Project, for other objects.
 	projectNamespace string
-	// cleanResult are the notes about an object without findings, else nil.
+	// cleanResult has the notes about an object without findings, else nil.
 	cleanResult *cleanResult
 }
 

@@ -76,7 +76,7 @@ type Mutator struct {
 	projects             map[string]*gardencorev1beta1.Project
 	landscapeDomains     []defaultDomain
 	autoEnabledByCluster map[gardencorev1beta1.ClusterType][]autoEnabledExtension
-	// asked reports which lists are read.
+	// hasProjects, hasDomains and hasAutoEnabled report which lists are read.
 	hasProjects, hasDomains, hasAutoEnabled bool
 }
 

@@ -91,7 +91,7 @@ type digestMemory struct {
 	inventories map[types.UID][]resourcesv1alpha1.ObjectReference
 }
 
-// DeclarationIndex are the other ManagedResources of a class. An object has one owner among them,
+// DeclarationIndex knows the other ManagedResources of a class. An object has one owner among them,
 // and moves between them without being deleted.
 type DeclarationIndex interface {
 	// IsDeclaredBy reports whether the ManagedResource that an origin annotation names, other than

@@ -51,7 +51,7 @@ type index struct {
 
 type nameSet = sets.Set[types.NamespacedName]
 
-// clientGroup are the pods of a namespace with a label.
+// clientGroup is the group of the pods of a namespace with a label.
 type clientGroup struct{ namespace, label string }
 
 // clientCount counts the pods of a namespace with a label; without pods it ends after the linger

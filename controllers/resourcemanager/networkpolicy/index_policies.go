@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// policyIndex are the live policies and the wanted ones.
+// policyIndex has the live policies and the wanted ones.
 type policyIndex struct {
 	live map[types.NamespacedName]*networkingv1.NetworkPolicy
 	// Policies of a Service, according to their labels.

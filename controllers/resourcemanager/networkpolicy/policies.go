@@ -27,7 +27,7 @@ type exposure struct {
 	port      networkingv1.NetworkPolicyPort
 }
 
-// policySet are policies by name.
+// policySet has policies by name.
 type policySet map[types.NamespacedName]*networkingv1.NetworkPolicy
 
 // policies returns the policies that a Service asks for. clients returns the namespaces with pods

@@ -92,7 +92,7 @@ type accountWatcher struct {
 	ctx     context.Context
 	changed func(secret types.NamespacedName)
 	watches map[string]*namespaceWatch
-	// secretsByAccount are the Secrets of an account, uses the account of a Secret.
+	// secretsByAccount has the Secrets of an account; accountBySecret has the account of a Secret.
 	secretsByAccount map[types.NamespacedName]map[types.NamespacedName]bool
 	accountBySecret  map[types.NamespacedName]types.NamespacedName
 }

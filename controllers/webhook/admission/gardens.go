@@ -24,7 +24,7 @@ const (
 
 // Gardens finds the Gardens of a runtime cluster.
 type Gardens interface {
-	// Names returns the names of all Gardens; it is empty if the kind does not exist.
+	// FieldNames returns the names of all Gardens, or none if the kind does not exist.
 	FieldNames(ctx context.Context) ([]string, error)
 }
 
