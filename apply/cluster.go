@@ -23,17 +23,19 @@ import (
 type ClusterOptions struct {
 	Clock    clock.WithTicker // default: the real clock
 	Selector string           // label selector of the live cache, as Keys.Selector gives it
-	// kinds that the live cache holds completely, with or without the label
+	// WholeKinds are the kinds that the live cache holds completely, with or without the label.
 	WholeKinds []schema.GroupKind
-	// the live cache holds only objects of this namespace; the default is all
+	// Namespace limits the live cache to objects of this namespace; the default is all.
 	Namespace string
-	// requests at a time, watches excepted; the default is 16. There is no other client limit
+	// MaxInFlight is the number of requests at a time, watches excepted; the default is 16. There
+	// is no other client limit.
 	MaxInFlight    int
 	RequestTimeout time.Duration // for one request, watches excepted; default 30 s
 	DialTimeout    time.Duration // default 5 s
-	// how long a cluster counts as down after a failed connection; the default is 5 s
+	// Cooldown is how long a cluster counts as down after a failed connection; the default is 5 s.
 	Cooldown time.Duration
-	// the kubectl command with flags for this cluster, for hints; the default is plain kubectl
+	// Kubectl is the kubectl command with flags for this cluster, for hints; the default is plain
+	// kubectl.
 	Kubectl string
 }
 

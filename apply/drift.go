@@ -37,7 +37,7 @@ type driftTracker struct {
 type trackedObject struct {
 	set, manager string
 	entry        Entry
-	// number of our own writes in progress; events are not judged meanwhile
+	// writes is the number of our own writes in progress; events are not judged meanwhile.
 	writes         int
 	reportedDigest string       // live digest of the last reported drift
 	missedChange   *ChangeEvent // the last change during a write

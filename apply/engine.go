@@ -123,17 +123,17 @@ type ApplyOptions struct {
 	// changed declaration.
 	CompleteDeclaration func(declared, live *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	// Admit may refuse the change of an existing object; next is the server's answer to a dry run.
-	// The object then stays as it is and fails with that error. Admit costs a dry run for each
+	// The object then stays unchanged and fails with that error. Admit costs a dry run for each
 	// object that changes.
 	Admit func(ctx context.Context, live, next *unstructured.Unstructured) error
 	// OnDryRun gets, in a plan, the server's dry-run answer for each object that Apply would send.
 	// It may be called concurrently and must not modify the object.
 	OnDryRun func(ref Ref, next *unstructured.Unstructured)
-	// limit of the wait for an established CustomResourceDefinition, an available APIService, or
-	// the first answer of a new webhook; the default is 60 s
+	// ReadyTimeout limits the wait for an established CustomResourceDefinition, an available
+	// APIService, or the first answer of a new webhook; the default is 60 s
 	ReadyTimeout time.Duration
-	// limit of the wait for deleted objects, in all of prune or in one recreation; the default is
-	// 10 s
+	// DeleteTimeout limits the wait for deleted objects, in all of prune or in one recreation; the
+	// default is 10 s.
 	DeleteTimeout time.Duration
 	// NoWait ends the run without waiting for deletions, which are reported as Deleting; the caller
 	// runs again later. For DeleteTimeout after its own deletion, an object then blocks the
@@ -148,7 +148,8 @@ type DeleteOptions struct {
 	// now.
 	Approve  func([]Entry) []HeldObject
 	KeepCRDs bool
-	// limit for the objects of one phase before the next phase begins; the default is 30 s
+	// Timeout limits the deletion of the objects of one phase before the next phase begins; the
+	// default is 30 s.
 	Timeout             time.Duration
 	NoWait              bool // as in ApplyOptions
 	IsDeclaredElsewhere func(Ref) bool

@@ -18,9 +18,11 @@ type Keys struct {
 	InvalidUpdateDeletion string // propagation of that deletion: Foreground, Background, Orphan
 	PreserveReplicas      string // "true": replicas are set on creation only
 	PreserveResources     string // "true": cpu and memory of containers are set on creation only
-	// label, "true": a garbage collector deletes the object when nothing refers to it
+	// GarbageCollectable is a label; with "true", a garbage collector deletes the object when
+	// nothing refers to it.
 	GarbageCollectable string
-	// duration after which the finalizers of a deleted object are removed
+	// FinalizeDeletionAfter is an annotation with the duration after which the finalizers of a
+	// deleted object are removed.
 	FinalizeDeletionAfter string
 }
 

@@ -270,7 +270,8 @@ func (r *setRun) resolveNamespaces(ctx context.Context) error {
 	return nil
 }
 
-// refuseObject fails one object that cannot be applied as declared; the live object stays as it is.
+// refuseObject fails one object that cannot be applied as declared; the live object stays
+// unchanged.
 func (r *setRun) refuseObject(d *desiredObject, why string) {
 	e := &ObjectError{Cluster: r.cluster.name, Object: d.ref, Op: "read", Reason: Invalid, Message: why, Hint: "correct the object", Source: d.source}
 	r.refused = append(r.refused, d.ref)

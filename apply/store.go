@@ -32,7 +32,8 @@ type store struct {
 	digests map[nsName]cachedDigest
 	dropped map[nsName]cachedDroppedFields
 	fields  fieldSetTexts
-	// resource version of each deletion: the answer to a write may arrive later
+	// deletedVersions has the resource version of each deletion: the answer to a write may arrive
+	// later.
 	deletedVersions map[nsName]string
 }
 

@@ -25,7 +25,7 @@ const (
 // gardenRotation is an operation that starts or completes rotations of credentials.
 type gardenRotation struct {
 	operation string
-	// The fields of status.credentials.rotation that the operation changes.
+	// credentials are the fields of status.credentials.rotation that the operation changes.
 	credentials []string
 	// isCompletion means that the rotations must be Prepared; otherwise none may be in progress.
 	isCompletion bool

@@ -42,7 +42,7 @@ type Manager struct {
 	mu              sync.Mutex // guards everything below
 	loaded          bool
 	existingRecords map[string][]*secretRecord // by the name of the request
-	// last-rotation-initiation-time by the name of the request
+	// rotationTexts has last-rotation-initiation-time by the name of the request.
 	rotationTexts  map[string]string
 	entries        map[string]*fulfilledRequest // fulfilled requests by name
 	locks          map[string]*sync.Mutex       // one holder at a time for each name

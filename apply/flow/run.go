@@ -101,7 +101,8 @@ func Run(ctx context.Context, g Graph, o Options) (*Result, error) {
 type node struct {
 	Node
 	result NodeResult
-	// rank of the furthest state; a failure does not lower it, because dependents may rely on it
+	// reachedRank is the rank of the furthest state; a failure does not lower it, because
+	// dependents may rely on it.
 	reachedRank int
 	busy        bool // counts against the limit
 	done        bool

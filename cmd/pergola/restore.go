@@ -38,10 +38,10 @@ clusters. Restore the etcd data before pergola apply; docs/howto/back-up-and-res
 all steps.
 
 The backup is opened with the age key of one of its recipients (SOPS_AGE_KEY, SOPS_AGE_KEY_FILE or
-the keys.txt of sops). If there is another Garden or there are newly generated Secrets, nothing is
-written, and each of them is listed. To complete an interrupted restore, run it again with the same
-file; until then, the Garden is not reconciled. Seeds that have their Secrets are running, and stay
-unchanged.
+the keys.txt of sops). If the cluster has another Garden or newly generated Secrets, the command
+writes nothing and lists each of them. To complete an interrupted restore, run it again with the
+same file; until then, the Garden is not reconciled. Seeds that have their Secrets are running, and
+stay unchanged.
 
 Exit code 1: the restore is refused, or a seed of the backup was not restored. With --dry-run, exit
 code 1 means that the restore would write something.`,

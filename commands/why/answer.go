@@ -68,7 +68,7 @@ type Value struct {
 
 // Place is a position in a file.
 type Place struct {
-	// The kind of place: declaration, template, overlay, image vector, settings or facts.
+	// Kind is the kind of place: declaration, template, overlay, image vector, settings or facts.
 	Kind string `json:"what"`
 	File string `json:"file"`
 	// Line and Column are 0 if unknown.

@@ -144,8 +144,8 @@ func blank(text string) bool {
 	return text == "" || strings.HasPrefix(text, "#") || strings.HasPrefix(text, "{{")
 }
 
-// indentation of a line. The dash of an item counts as space, as the item's fields have the same
-// depth.
+// indentation returns the indentation of a line. The dash of an item counts as space, as the item's
+// fields have the same depth.
 func indentation(text string) int {
 	depth := len(text) - len(strings.TrimLeft(text, " "))
 	for rest := text[depth:]; strings.HasPrefix(rest, "- "); rest = text[depth:] {

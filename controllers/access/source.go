@@ -19,8 +19,8 @@ import (
 
 // Source describes where the access to an API server is stored.
 type Source struct {
-	// Names for errors: the API server (Of: "the virtual garden"), and the object that its Secret
-	// comes with (SecretCreator: "the Garden").
+	// Target and SecretCreator are names for errors: the API server (Of: "the virtual garden"), and
+	// the object that its Secret comes with (SecretCreator: "the Garden").
 	Target, SecretCreator string
 	// Secret contains the kubeconfig; Read reads it.
 	Secret     types.NamespacedName

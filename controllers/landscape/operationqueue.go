@@ -21,7 +21,7 @@ func (c *Converger) queueReason(o landscapes.Operation, e *OperationNotPossibleE
 	if !ours || id == o.ID || first.Object != o.Object() || first.Operation != e.object.GetAnnotations()[annotationOperation] {
 		return reason // not requested by this landscape
 	}
-	text := fmt.Sprintf("operation %s, %s, on the same object was requested %s; this one follows with the first sync after that one has started",
+	text := fmt.Sprintf("operation %s, %s, on the same object was requested %s; the first sync after its start requests this one",
 		id, first.Operation, first.At.UTC().Format(time.RFC3339))
 	switch {
 	case !isImplemented(o.Kind, first.Operation):

@@ -132,7 +132,7 @@ func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
 	got := waiting()
 	require.Len(t, got, 2, got)
 	for i, id := range []string{"b, rotate-ssh-keypair", "c, retry"} {
-		assert.Regexp(t, "^operation "+id+" on Shoot default/queue: operation a, reconcile, on the same object was requested 20[-0-9:TZ]+; this one follows with the first sync after that one has started$", got[i])
+		assert.Regexp(t, "^operation "+id+" on Shoot default/queue: operation a, reconcile, on the same object was requested 20[-0-9:TZ]+; the first sync after its start requests this one$", got[i])
 	}
 	w.clock.Step(operationStartTime + time.Second)
 	got = waiting()

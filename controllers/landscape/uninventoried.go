@@ -14,7 +14,7 @@ import (
 
 // UninventoriedKind is a kind of object that Pergola creates without an inventory.
 type UninventoriedKind struct {
-	// For people: the objects, and the reason that they need no inventory.
+	// Objects and Reason are for people: the objects, and the reason that they need no inventory.
 	Objects, Reason string
 	// Matches reports whether an object is one of them.
 	Matches func(*unstructured.Unstructured) bool

@@ -69,7 +69,8 @@ func (o objectList) List(kind schema.GroupKind) []*unstructured.Unstructured { r
 type Mutator struct {
 	lister ObjectLister
 	now    time.Time
-	// Requested objects with API defaults; it is nil for missing or unreadable ones.
+	// profiles and the maps below have the requested objects with API defaults, or nil for missing
+	// or unreadable ones.
 	profiles             map[identity]*shootProfileSpec
 	seeds                map[string]*gardencorev1beta1.Seed
 	exposureClasses      map[string]*gardencorev1beta1.ExposureClass

@@ -11,7 +11,7 @@ import (
 // policyIndex has the live policies and the wanted ones.
 type policyIndex struct {
 	live map[types.NamespacedName]*networkingv1.NetworkPolicy
-	// Policies of a Service, according to their labels.
+	// byService has the policies of a Service, according to their labels.
 	byService map[types.NamespacedName]nameSet
 	// wantedDigests are digests of the policies that a Service wanted at its last reconciliation:
 	// our own writes are not changes.

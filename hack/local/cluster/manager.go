@@ -34,7 +34,7 @@ type Manager struct {
 	// it.
 	proxy  string
 	images map[string]string
-	// Stages in the format of kwok's --config.
+	// builtinStages and otherStages are Stages in the format of kwok's --config.
 	builtinStages, otherStages []byte
 
 	mutex sync.Mutex // guards Out, and the ports in the state during parallel starts

@@ -30,7 +30,7 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	indexer cache.Indexer // nil while the kind does not exist
-	// closed once the kind is known not to exist, or all its objects are known
+	// known is closed once the kind is known not to exist, or all its objects are known.
 	known chan struct{}
 	once  sync.Once
 }
