@@ -239,7 +239,7 @@ func (r *setRun) stuckError(o *unstructured.Unstructured) *ObjectError {
 }
 
 // stuckHint returns the hint for an object whose deletion does not finish. An object that a Garden
-// or Shoot refers to stays while the reference exists. Somebody deleted an object in use, and a
+// or Shoot refers to stays while the reference exists. Someone deleted an object in use, and a
 // deletion cannot be undone.
 func (c *Cluster) stuckHint(o *unstructured.Unstructured) string {
 	if f := o.GetFinalizers(); len(f) == 1 && f[0] == gardencorev1beta1.ReferenceProtectionFinalizer {

@@ -41,7 +41,7 @@ type fixture struct {
 	c     *Cluster
 	e     *Engine
 	inv   Inventory
-	api   dynamic.Interface // somebody else's client: its requests are not counted
+	api   dynamic.Interface // someone else's client: its requests are not counted
 	other string            // the field manager of somebody else
 }
 

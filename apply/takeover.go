@@ -75,7 +75,7 @@ func (r *setRun) canInherit(live *unstructured.Unstructured) bool {
 	origin, at := live.GetAnnotations()[r.engine.keys.Origin], RefOf(live)
 	switch {
 	case origin == "":
-		return false // somebody removed the annotation, or no set owns the object
+		return false // someone removed the annotation, or no set owns the object
 	case r.isOwnOrigin(origin), origin == r.oldEntries[objectKeyOf(at)].Annotations[r.engine.keys.Origin], r.opts.IsDeclaredBy == nil:
 		return true
 	}

@@ -94,7 +94,7 @@ type mountedFiles struct {
 	pki        *testPKI
 	encryption string
 	objects    []Bundle
-	// server is the port of the API server in kubeconfigs; zero for none.
+	// server is the port of the API server in kubeconfigs; it is zero for none.
 	server int
 }
 

@@ -60,7 +60,7 @@ func checkKubeAPIServer(config fieldValue, in apiServerContext) []finding {
 		if first, double := seen[audience.text()]; double {
 			r.add(audience, TypeDuplicate, "the audience %q is already listed as %s", audience.text(), first)
 		} else if strings.Contains(audience.text(), ",") {
-			r.add(audience, TypeInvalid, "%q has a comma; list every audience by itself", audience.text())
+			r.add(audience, TypeInvalid, "%q has a comma; list every audience separately", audience.text())
 		} else if strings.Contains(audience.text(), `"`) {
 			r.add(audience, TypeInvalid, "%s has a quotation mark, which kube-apiserver cannot read in its list of audiences", audience.text())
 		}

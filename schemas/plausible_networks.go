@@ -101,7 +101,7 @@ func checkPodRangeSize(in ruleInput) []finding {
 	}
 	bits := mask - pods.Bits()
 	if bits < 0 || bits > 20 {
-		return nil // another rule reports too small ranges, and nobody has more nodes
+		return nil // another rule reports too small ranges, and no cluster has more nodes
 	}
 	nodes := 0
 	for _, worker := range spec.lookup("provider", "workers").items() {

@@ -98,7 +98,7 @@ type ruleTest struct {
 	// landscape.
 	LandscapeObjects []map[string]any `json:"around"`
 	WithoutLandscape bool             `json:"alone"`
-	// Want lists the findings, "FIELD TYPE", sorted; none if the object satisfies the rule.
+	// Want lists the findings, "FIELD TYPE", sorted; it is empty if the object satisfies the rule.
 	Want []string `json:"want"`
 }
 
@@ -330,7 +330,7 @@ func TestDefaultedPoolVersion(t *testing.T) {
 }
 
 // TestOperationOutsideLandscape checks that, like upstream, an operation is accepted in a manifest
-// that somebody applies by hand.
+// that someone applies manually.
 func TestOperationOutsideLandscape(t *testing.T) {
 	shoot := patchObject(t, validObject(t, "Shoot"), `metadata: {annotations: {gardener.cloud/operation: reconcile}}`)
 	violations, err := Validate(t.Context(), []Input{{Object: shoot}}, Options{})

@@ -77,7 +77,7 @@ func (g *gitProgram) resolveRevision(rev string) (plumbing.Hash, error) {
 	}
 	if _, said, err := g.run("rev-parse", "--git-dir"); isExitError(err) {
 		if strings.Contains(said, safeDirectory) {
-			return plumbing.ZeroHash, &gitUnusableError{foreignOwner: true, cause: fmt.Sprintf("git refuses the repository %s, which belongs to somebody else: "+
+			return plumbing.ZeroHash, &gitUnusableError{foreignOwner: true, cause: fmt.Sprintf("git refuses the repository %s, which belongs to another user: "+
 				"if you trust it, run `git config --global --add safe.directory %s`", g.root, g.root)}
 		}
 		return plumbing.ZeroHash, &gitUnusableError{cause: "git does not read this repository: " + fatalMessage(said)}

@@ -62,7 +62,7 @@ func TestRevisionsMatchGit(t *testing.T) {
 	repo := newRevisionFixture(t)
 	head := repo.Git("rev-parse", "HEAD")
 	for rev, test := range map[string]struct {
-		// refused is part of the error; empty if the form names a commit.
+		// refused is part of the error; it is empty if the form names a commit.
 		refused string
 		// needsGit says that the form fails if git is not installed.
 		needsGit bool

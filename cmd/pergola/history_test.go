@@ -170,8 +170,7 @@ func TestHistoryIsPrintable(t *testing.T) {
 	assert.Equal(t, "a b\n  c d", printableLines("a\x1bb\nc\rd\n"))
 }
 
-// TestSuspendForATime: a duration of zero or less is rejected, because it would suspend without
-// end.
+// TestSuspendForATime: a duration of zero or less is rejected, because it would suspend forever.
 func TestSuspendForATime(t *testing.T) {
 	for _, duration := range []string{"0", "0s", "-5m"} {
 		o := pergola(t, "suspend", "production", "--reason", "x", "--for", duration)

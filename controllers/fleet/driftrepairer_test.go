@@ -81,7 +81,7 @@ func TestHealthIsJudgedSoonAfterARepair(t *testing.T) {
 	p := newTestRepairer(t)
 	p.reportDrift(t, "seed", "a")
 	p.reportDrift(t, "seed", "b")
-	// The ticker and both timers: the timer of the first repair has no listener any more.
+	// The ticker and both timers: the timer of the first repair no longer has a listener.
 	require.Eventually(t, func() bool { return p.clock.Waiters() == 3 }, time.Minute, time.Millisecond)
 	p.clock.Step(careDelayAfterRepair)
 	assert.Equal(t, "care", p.nextAction(t))

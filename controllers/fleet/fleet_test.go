@@ -27,7 +27,7 @@ type fakeOwner struct {
 	careCalls      int
 	// unrendered: its objects are unknown. foreign: it has none of the objects.
 	unrendered, hasNoObjects bool
-	// onCare and onRepair are called by Care and Repair; nil for nothing.
+	// onCare and onRepair are called by Care and Repair; it is nil for nothing.
 	onCare, onRepair func(context.Context)
 }
 

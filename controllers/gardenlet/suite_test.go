@@ -226,7 +226,7 @@ func (p *testSeed) patch(kind, namespace, name, body string, subresources ...str
 	require.NoError(p, err)
 }
 
-// seedConfigMap returns a ConfigMap of the seed; nil if it does not exist.
+// seedConfigMap returns a ConfigMap of the seed; it is nil if it does not exist.
 func (p *testSeed) seedConfigMap(namespace, name string) *unstructured.Unstructured {
 	o, err := p.configMaps(namespace).Get(p.ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -239,7 +239,7 @@ func (p *testSeed) configMaps(namespace string) dynamic.ResourceInterface {
 	return p.seed.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace)
 }
 
-// configMapValue returns a value of a ConfigMap of the seed; empty if it does not exist.
+// configMapValue returns a value of a ConfigMap of the seed; it is empty if it does not exist.
 func (p *testSeed) configMapValue(namespace, name, key string) string {
 	o := p.seedConfigMap(namespace, name)
 	if o == nil {
@@ -455,7 +455,7 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// site returns the worker of an owner; nil if it has none.
+// site returns the worker of an owner; it is nil if it has none.
 func (g *Gardenlet) site(id string) *ownerWorker {
 	at, _ := g.fleet.Owner(id)
 	return at

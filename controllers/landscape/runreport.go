@@ -52,7 +52,7 @@ type PendingOperation struct {
 	Reason string `json:"reason"`
 	// PortableReason is Reason for people who may use another cluster.
 	PortableReason string `json:"-"`
-	// Expired means that it was not executed in time and never will be.
+	// Expired means that it was not executed in time and is never executed.
 	Expired bool `json:"expired,omitempty"`
 }
 

@@ -107,7 +107,7 @@ func (s *landscapeReconciler) runJob(ctx context.Context, j *job, limit time.Dur
 			if unpublished != nil {
 				return errors.Join(err, unpublished)
 			}
-			if j.converger.HasDeletedGarden() { // nobody is left to publish for
+			if j.converger.HasDeletedGarden() { // no seed is left to publish for
 				return err
 			}
 			if err = errors.Join(err, s.publishForSeeds(limited, j)); err == nil {

@@ -77,7 +77,7 @@ func TestPartialCommitIsNotReverted(t *testing.T) {
 		until func(w *testEnv, l landscapes)
 		// then checks the state afterwards.
 		then func(w *testEnv, l landscapes, commit string)
-		// after lets the commit continue; nil if nothing blocks it.
+		// after lets the commit continue; it is nil if nothing blocks it.
 		after func(w *testEnv, l landscapes)
 	}{
 		"the next one is invalid": {

@@ -56,8 +56,7 @@ func (h *progressBroadcaster) broadcastToAll(p receiver.Progress) {
 	h.sendTo(func(*follower) bool { return true }, p)
 }
 
-// endSuperseded ends the followers of all commits except the current one: theirs will not be
-// synced.
+// endSuperseded ends the followers of all commits except the current one: theirs are not synced.
 func (h *progressBroadcaster) endSuperseded(commit string, p receiver.Progress) {
 	p.Done, p.Phase = true, receiver.PhaseSuperseded
 	h.broadcastToOthers(commit, p)

@@ -40,7 +40,7 @@ func (c *sourceConnection) closeInBackground() {
 		if c.previousClosed != nil {
 			<-c.previousClosed
 		}
-		_ = c.Remote.Close() // there is nobody to report to
+		_ = c.Remote.Close() // there is no one to report to
 	}()
 }
 

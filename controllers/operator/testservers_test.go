@@ -124,7 +124,7 @@ type apiProxy struct {
 // recordedRequest is a recorded request.
 type recordedRequest struct {
 	method, uri string
-	// impersonatedUser is the impersonated user; empty for the operator itself.
+	// impersonatedUser is the impersonated user; it is empty for the operator itself.
 	impersonatedUser string
 }
 

@@ -48,7 +48,7 @@ func (o *ownerSession) hasAPIServer() bool {
 func (r *run) publishAccess(ctx context.Context, manager *secrets.Manager, result render.Result) error {
 	generated, asked := manager.Get(access.SecretName)
 	if target := r.owner.Target; !asked || r.owner.Input.Owner.Kind == Garden && target != nil && !access.IsLazyConfig(target.RESTConfig()) {
-		return nil // a Secret of this name may belong to somebody who provides the access
+		return nil // a Secret of this name may belong to someone who provides the access
 	}
 	configs, err := secretRequests(r.owner, result)
 	if err != nil {

@@ -32,7 +32,8 @@ func TestAccessIsValidDuringRotation(t *testing.T) {
 	result := render.Result{Components: []render.Component{{Path: "shoot/kube-apiserver", Enabled: true, Secrets: requests}}}
 	configs, err := secretRequests(o, result)
 	require.NoError(t, err)
-	// made returns the secrets manager of a rotation that began at a time; zero for no rotation.
+	// made returns the secrets manager of a rotation that began at a time; it is zero for no
+	// rotation.
 	made := func(began time.Time, completing bool) *secrets.Manager {
 		t.Helper()
 		times := map[string]time.Time{"ca": began, "ca-client": began}

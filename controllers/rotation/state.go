@@ -103,7 +103,7 @@ func (s State) startCompletion(k Kind, now metav1.Time) {
 }
 
 // FinishSteps records that a reconciliation has completed all steps that were under way. It returns
-// true if a second reconciliation has to follow at once, for rotations that complete by themselves.
+// true if a second reconciliation has to follow at once, for rotations that complete automatically.
 func (s State) FinishSteps(now metav1.Time) (State, bool) {
 	out, again := s.clone(), false
 	for _, k := range slices.Sorted(maps.Keys(s.Rotation)) {

@@ -110,7 +110,7 @@ func (p *Publisher) currentPublication(ctx context.Context, virtual *apply.Clust
 	}
 	found, _, err := parsePointer(live)
 	if err != nil {
-		return nil, nil //nolint:nilerr // it is written anew
+		return nil, nil //nolint:nilerr // it is written again
 	}
 	return &found, nil
 }

@@ -43,7 +43,7 @@ func (p *Publisher) CompleteReview(ctx context.Context, virtual *apply.Cluster, 
 	}
 	r, err := ReadReview(live)
 	if err != nil || r.CompleteNumber == r.Number {
-		return nil //nolint:nilerr // the next change writes it anew
+		return nil //nolint:nilerr // the next change writes it again
 	}
 	r.CompleteNumber = r.Number
 	return p.writeReview(ctx, virtual, r, seed)

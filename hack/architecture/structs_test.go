@@ -61,7 +61,7 @@ func readStructs(t *testing.T) map[string]structType {
 	return out
 }
 
-// embeddedName returns the name of the struct that a field embeds; empty if it is in another
+// embeddedName returns the name of the struct that a field embeds; it is empty if it is in another
 // module.
 func (s structType) embeddedName(e ast.Expr) string {
 	switch x := e.(type) {

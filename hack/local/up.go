@@ -65,7 +65,7 @@ KUBEBUILDER_ASSETS names; missing executables are built, which takes minutes the
 			if living && !isInside() {
 				raiseInotifyLimit(inotifyInstances, os.Stderr)
 			}
-			// A Garden needs: an API server that runs for real, or a cluster instead.
+			// A Garden needs: a living API server, or a cluster instead.
 			usual := !cmd.Flags().Changed("clusters")
 			switch {
 			case living && usual:

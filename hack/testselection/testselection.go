@@ -57,7 +57,7 @@ func listedParts(t testing.TB) []string {
 	return nil
 }
 
-// Points yields the points of a test, counted from 1 without end; in `make test`, only listed
+// Points yields the points of a test, counted from 1, infinitely many; in `make test`, only listed
 // points.
 func Points(t testing.TB) iter.Seq[int] {
 	t.Helper()

@@ -223,7 +223,7 @@ func TestCommentsOfRunsAtTheSameTime(t *testing.T) {
 		}
 		s.Before = func(req *http.Request) {
 			if req.Method == http.MethodPost {
-				<-looked // nobody writes before all have listed
+				<-looked // no one writes before all have listed
 			}
 		}
 		var group sync.WaitGroup

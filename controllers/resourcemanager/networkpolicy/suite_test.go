@@ -205,7 +205,7 @@ func (s *testEnv) eventually(what string, ok func() bool) {
 	require.Eventually(s, ok, 20*time.Second, 20*time.Millisecond, what)
 }
 
-// policy reads a policy; nil if it does not exist.
+// policy reads a policy; it is nil if it does not exist.
 func (s *testEnv) policy(name string) *networkingv1.NetworkPolicy {
 	s.Helper()
 	namespace, name, _ := strings.Cut(s.replaceNamespaces(name), "/")

@@ -224,7 +224,8 @@ func (s *testEnv) waitForToken(name string, not ...string) string {
 	return token
 }
 
-// tokenUser returns the user that the API server derives from a token; empty if it rejects it.
+// tokenUser returns the user that the API server derives from a token; it is empty if it rejects
+// it.
 func (s *testEnv) tokenUser(token string, audiences ...string) string {
 	s.Helper()
 	review, err := s.api.AuthenticationV1().TokenReviews().Create(s.ctx, &authenticationv1.TokenReview{

@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// errorLines has a line for each error about a change; empty if it is allowed.
+// errorLines has a line for each error about a change; it is empty if it is allowed.
 type errorLines []string
 
 // errorsOfRules returns the verdict of package schemas.

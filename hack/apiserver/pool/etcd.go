@@ -32,7 +32,7 @@ func (e entry) isServerOwned() bool {
 	return slices.ContainsFunc(serverOwnedPrefixes, func(prefix string) bool { return strings.HasPrefix(string(e.Key), keyPrefix+prefix) })
 }
 
-// etcdContent has the entries of an etcd by key, without keys that servers write by themselves.
+// etcdContent has the entries of an etcd by key, without the keys of serverOwnedPrefixes.
 type etcdContent map[string]entry
 
 // read returns the content; without values if keysOnly is set.

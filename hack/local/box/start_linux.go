@@ -68,7 +68,7 @@ func start(request childRequest) (*Process, error) {
 	}
 	files.startCopying()
 	if err := talk.exchange(request); err != nil {
-		// The child has reported an error and ends by itself, or it does not answer.
+		// The child has reported an error and ends, or it does not answer.
 		_ = child.Kill()
 		_, _ = child.Wait()
 		files.finishCopying()
