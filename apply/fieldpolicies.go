@@ -45,7 +45,7 @@ type FieldConflict struct {
 	// new. An object that was never applied has not moved.
 	DeclarationChanged bool
 	// Manager is the manager, other than us, that owns the live value; Since is the time of its
-	// last write; it is empty if there is none.
+	// last write. It is empty if there is none.
 	Manager string
 	Since   time.Time
 	// Key is the map key or item name for the "*" in the path.

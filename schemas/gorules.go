@@ -76,7 +76,7 @@ func withFile(file string, rules []goRule) []goRule {
 func anyGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "any/metadata", Kind: "*", Title: "Names, labels, annotations, finalizers and owners have the form that the API server requires",
-			Doc:    "A namespace is a DNS label, and all other names are DNS names; keys of labels and annotations are qualified names; one owner is the controller. The rule is in Go because the API server's own functions decide, also for kinds without a schema.",
+			Doc:    "A namespace is a DNS label, and all other names are DNS names. Keys of labels and annotations are qualified names; one owner is the controller. The rule is in Go because the API server's own functions decide, also for kinds without a schema.",
 			Source: "k8s.io/apimachinery/pkg/api/validation, ValidateObjectMeta", Fields: []string{"metadata"}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkMetadata},
 		{Rule: Rule{ID: "secret/data", Kind: "Secret", Title: "The keys of a Secret can be file names, fit its type, and the values fit into 1 MiB",
 			Doc:    "Keys have letters, digits, '-', '_' and '.'. The rule is in Go because CUE cannot count bytes of base64, and because no value may get into a message.",

@@ -28,7 +28,7 @@ func newGoWarning(kind, name, title, doc, source string, check func(ruleInput) [
 func ineffectiveValueGoRules() []goRule {
 	return []goRule{
 		newGoWarning("*", "amounts", "Amounts of cores, memory and volumes are plausible for machines",
-			"The suffix m stands for thousandths, and M and Gi stand for many: 512m of memory is half a byte, and 500M of cpu are 500 million cores. The rule is in Go because CUE has no arithmetic on quantities.",
+			"The suffix m stands for thousandths, and M and Gi stand for many. So 512m of memory is half a byte, and 500M of cpu are 500 million cores. The rule is in Go because CUE has no arithmetic on quantities.",
 			"ours", checkAmounts).withFields(""),
 		newGoWarning("*", "spaces", "Values neither begin nor end with a space",
 			"Values are compared and looked up as they are written, with their spaces. The rule is in Go because it is about every text of an object.",

@@ -105,8 +105,8 @@ func openStore(dir gitDir) (*gitStore, error) {
 	return &gitStore{format: format, references: references, objectStores: stores}, nil
 }
 
-// missingObjectHint explains why an object of an undamaged repository is missing and how to get it;
-// the result is empty if there is no such reason.
+// missingObjectHint explains why an object of an undamaged repository is missing and how to get it.
+// The result is empty without a reason.
 func (s *gitStore) missingObjectHint(root string) string {
 	switch {
 	case s.promisor != "":

@@ -20,8 +20,8 @@ type Options struct {
 	Clock clock.WithTicker
 	// OnEvent is called for every change of state and every message, one at a time.
 	OnEvent func(Event)
-	// Grace is how long Run waits for nodes after ctx has ended; the default is 1.5 s. Nodes that
-	// still run then are reported as failed.
+	// Grace is how long Run waits for nodes after ctx has ended; the default is 1.5 seconds. Nodes
+	// that still run then are reported as failed.
 	Grace time.Duration
 }
 

@@ -153,7 +153,7 @@ func (a *otherLandscapes) isDeclaredBy(origin string, ref apply.Ref) (declared, 
 }
 
 // hasGivenUp reports whether the landscape in the origin of an object no longer has it in its
-// inventory; it is false if it has no inventory.
+// inventory. It is false without an inventory.
 func (a *otherLandscapes) hasGivenUp(origin string, ref apply.Ref) bool {
 	name, is := a.landscapeOf(origin)
 	if !is {

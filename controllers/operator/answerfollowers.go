@@ -62,7 +62,7 @@ func (s *landscapeReconciler) lastResult() receiver.Progress {
 }
 
 // staysAppliedText names the revision in force while a newer one cannot be applied, whether it is
-// partial or unmaintained; it is empty if there is none.
+// partial or unmaintained. It is empty if there is none.
 func (s *landscapeReconciler) staysAppliedText() string {
 	return conditionInput{revisions: revisionNames{applied: s.appliedRevisionName(), partial: s.partialRevisionName()}, lastSync: lastSyncState{maintainErr: s.maintainError()}}.staysAppliedText()
 }

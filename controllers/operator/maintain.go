@@ -84,7 +84,7 @@ func (s *landscapeReconciler) copyStatusTo(object *landscapev1alpha1.Landscape) 
 }
 
 // maintainedRevision returns the revision to maintain while a newer one cannot be applied: the last
-// attempted one, or else the applied one; the result is empty for none.
+// attempted one, or else the applied one. The result is empty for none.
 func (s *landscapeReconciler) maintainedRevision() string {
 	if tried := s.status.desired.Tried; len(tried) > 0 {
 		return tried[len(tried)-1].Revision

@@ -130,7 +130,7 @@ func TestUnreconciledOwnersAreSkipped(t *testing.T) {
 	assert.ElementsMatch(t, []string{
 		"Seed local: " + goes, "Shoot garden-left/goes: " + goes,
 		"Shoot garden/ignored: its gardenlet ignores it, because annotation shoot.gardener.cloud/ignore says so; the sync does not wait for it",
-		"Shoot garden-left/moved: its gardenlet ignores it, because its control plane is on seed another, and this version cannot move it (two control planes would compete for machines); to undo, set spec.seedName to another; the sync does not wait for it",
+		"Shoot garden-left/moved: its gardenlet ignores it, because its control plane is on seed another, and this version cannot move it (two would compete for machines); to undo, set spec.seedName to another; the sync does not wait for it",
 		"Shoot garden-left/alone: Seed gone does not exist, so no gardenlet reconciles it; the sync does not wait for it",
 	}, waits.notes)
 	assert.Equal(t, []string{"Shoot garden-left/failed: Error (100%): d"}, waits.failures, "what has failed before is said")

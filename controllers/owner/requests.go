@@ -134,7 +134,7 @@ func (r *run) writeRequest(ctx context.Context, c *apply.Cluster, ref apply.Ref,
 	return stamp, nil
 }
 
-// repeatRequests repeats lost requests while a step waits: there is no annotation, no controller is
+// repeatRequests repeats lost requests while a step waits: no annotation exists, no controller is
 // Processing, and the status is older than the request or generation. An extension in state Error
 // retries automatically; the next reconciliation requests it.
 func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {

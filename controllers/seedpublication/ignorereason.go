@@ -21,7 +21,7 @@ func IgnoreReason(o *unstructured.Unstructured) string {
 	// Empty if the field has another type.
 	wanted, _, _ := unstructured.NestedString(o.Object, "spec", "seedName")
 	if is, _, _ := unstructured.NestedString(o.Object, "status", "seedName"); wanted != "" && is != "" && is != wanted {
-		return fmt.Sprintf("its control plane is on seed %s, and this version cannot move it (two control planes would compete for machines); to undo, set spec.seedName to %[1]s", is)
+		return fmt.Sprintf("its control plane is on seed %s, and this version cannot move it (two would compete for machines); to undo, set spec.seedName to %[1]s", is)
 	}
 	// Upstream honours it only for Shoots of the garden, unless configured otherwise.
 	if o.GetNamespace() == gardencorev1beta1.GardenNamespace && o.GetAnnotations()[gardencorev1beta1.ShootIgnore] == "true" {

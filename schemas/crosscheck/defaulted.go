@@ -166,9 +166,8 @@ func (f oldSeedLister) Get(kind schema.GroupKind, namespace, name string) *unstr
 // List implements mutation.ObjectLister.
 func (f oldSeedLister) List(schema.GroupKind) []*unstructured.Unstructured { return nil }
 
-// oldFilledShoot returns the previous revision of the Shoot, with the values that the API had
-// filled in from its Seed, or nil for a new Shoot. Nothing is filled in without a Seed in both
-// revisions.
+// oldFilledShoot returns the previous revision of the Shoot, with the values that the API took from
+// its Seed, or nil for a new Shoot. Nothing is filled in without a Seed in both revisions.
 func (c *checker) oldFilledShoot() (*unstructured.Unstructured, []mutation.Change) {
 	if !c.input.HasOld() {
 		return nil, nil

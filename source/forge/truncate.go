@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// commentLimits are the limits of a comment, in bytes: GitHub accepts 65,536 characters, GitLab
-// 1,000,000; Gitea and Forgejo store up to 65,535 bytes on each of their databases.
+// commentLimits are the limits of a comment, in bytes. GitHub accepts 65,536 characters, and GitLab
+// accepts 1,000,000. Gitea and Forgejo store up to 65,535 bytes on each of their databases.
 var commentLimits = map[string]int{GitHub: 65_000, GitLab: 950_000, Gitea: 65_000, Forgejo: 65_000}
 
 // reservedBytes is reserved for the closing tags and the hint, in bytes.
