@@ -396,7 +396,7 @@ func (v conditionInput) reconcilingCondition() (reason, message string) {
 	case v.revisions.wanted == "":
 		return reasonReconciling, "reading the source"
 	case commitOf(v.revisions.wanted) != commitOf(v.revisions.applied) && v.current.waitReason == "":
-		return reasonReconciling, v.revisions.wanted + " will be applied"
+		return reasonReconciling, v.revisions.wanted + " is applied next"
 	}
 	return "", ""
 }

@@ -17,7 +17,7 @@ func TestFollowReportsApplyingPhase(t *testing.T) {
 	for message, test := range map[string]struct{ reason, want string }{
 		"applying main@sha1:abc":        {reasonApplying, receiver.PhaseApplying},
 		"reading abc":                   {reasonReconciling, receiver.PhaseQueued},
-		"main@sha1:abc will be applied": {reasonReconciling, receiver.PhaseQueued},
+		"main@sha1:abc is applied next": {reasonReconciling, receiver.PhaseQueued},
 	} {
 		l := &landscapev1alpha1.Landscape{}
 		l.Annotations = map[string]string{landscapev1alpha1.AnnotationSyncRequested: "now"}
