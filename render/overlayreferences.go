@@ -27,9 +27,9 @@ type objectReference struct {
 	isMet func([]Object) bool
 	// missingMessage describes the missing object.
 	missingMessage func([]Object) string
-	// isExclusive means that any other object can break the reference, near that any other one can
-	// show a typo. Both check all objects of the owner in the cluster, even if the component
-	// satisfies the reference.
+	// isExclusive means that any other object can break the reference; hasTypoHint means that any
+	// other one can show a typo. Both check all objects of the owner in the cluster, even if the
+	// component satisfies the reference.
 	isExclusive, hasTypoHint bool
 	// rule makes it an error; else it is a warning.
 	rule string

@@ -7,8 +7,8 @@ import (
 )
 
 // Cache stores results between calls of Validate, by content and by the digest of the schemas, so
-// that only changes cost work. NewCache stores them for one process, NewPersistentCache between
-// processes. It is safe for concurrent use.
+// that only changes cost work. NewCache stores them for one process; NewPersistentCache stores them
+// between processes. It is safe for concurrent use.
 type Cache struct {
 	objects *memoryCache[[]finding]
 	rules   *memoryCache[[]ruleResult]

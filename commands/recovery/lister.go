@@ -99,7 +99,8 @@ func (l *lister) managedSecrets(ctx context.Context) ([]corev1.Secret, error) {
 	return own, nil
 }
 
-// generatedEntries returns them by creation time, so that a restore creates them in this order.
+// generatedEntries returns the generated Secrets by creation time, so that a restore creates them
+// in this order.
 func (l *lister) generatedEntries(ctx context.Context) ([]*Entry, error) {
 	found, err := l.managedSecrets(ctx)
 	if err != nil {

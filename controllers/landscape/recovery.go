@@ -29,7 +29,7 @@ const (
 	AnnotationRestoreUnfinished = "recovery.pergola.dev/unfinished"
 )
 
-// managerRecovery owns these annotations.
+// managerRecovery is the field manager of these annotations.
 const managerRecovery = "pergola-recovery"
 
 // ExternalUID returns the UID that names resources of an owner outside of its cluster.

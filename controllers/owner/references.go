@@ -50,8 +50,8 @@ func (o *ownerSession) withReferenceCopies(result render.Result) (render.Result,
 	return result, err
 }
 
-// checkReferences fails while references are missing: those for API servers or, with rest, all
-// others.
+// checkReferences fails while references are missing: the references for API servers or, with rest,
+// all others.
 func (r *run) checkReferences(rest bool) error {
 	found := slices.DeleteFunc(slices.Clone(r.owner.currentState().references), func(f references.LookupResult) bool { return f.IsDashboardOnly() != rest })
 	if err := references.Problems(found); err != nil {

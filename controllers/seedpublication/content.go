@@ -128,8 +128,8 @@ func isEncrypted(name string, data []byte) bool {
 	return false
 }
 
-// addSettings writes the settings of landscape.yaml for Seeds and Shoots. Layers are merged into it
-// already; those with overlays are named.
+// addSettings writes the settings of landscape.yaml for Seeds and Shoots. Layers are already merged
+// into it; layers with overlays are named.
 func (c *Content) addSettings(l *landscapes.Landscape, layers map[string]bool, decided ObjectSettings) error {
 	in := l.Config.Spec
 	out := landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{

@@ -63,7 +63,7 @@ func (h *Handler) checkCreate(ctx context.Context, object *unstructured.Unstruct
 
 // checkUpdate compares with the completed old object, as the API would show it. Otherwise defaults
 // that are added to an object from before the webhook would look like changes. If the content does
-// not change, the rules about other objects are skipped: those may have changed.
+// not change, the rules about other objects are skipped, because these objects may have changed.
 func (h *Handler) checkUpdate(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
 	around, err := h.readRelatedObjects(ctx, old, false)
 	if err != nil {
