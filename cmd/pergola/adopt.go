@@ -30,7 +30,7 @@ func newAdopt() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt LANDSCAPE",
 		Short: "Compare a running landscape of Gardener's controllers with Git, and stop them",
-		Long: `Moves a landscape that gardener-operator runs to Pergola, in steps that can each be repeated.
+		Long: `Moves a landscape from gardener-operator to Pergola, in steps that can each be repeated.
 docs/howto/migrate-from-gardener.md describes all steps.
 
 Without a flag, the command compares and writes nothing. It compares the live Garden with the file,

@@ -47,7 +47,7 @@ func (r *Receiver) streamSync(w http.ResponseWriter, req *http.Request, name rec
 	r.streamProgress(ctx, out, progress)
 }
 
-// streamProgress writes progress until the last line, the end of the time, or the reader
+// streamProgress writes progress until the last line is written, the time is over, or the reader
 // disconnects.
 func (r *Receiver) streamProgress(ctx context.Context, out lineWriter, progress <-chan Progress) {
 	end := r.clock.After(r.maxFollow)

@@ -19,7 +19,7 @@ var errHelloComplete = errors.New("heard enough")
 // bytes read, for the server behind.
 func readClientHello(conn net.Conn) (name string, read []byte, err error) {
 	if err := conn.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
-		return "", nil, fmt.Errorf("listening to a TLS client: %w", err)
+		return "", nil, fmt.Errorf("reading from a TLS client: %w", err)
 	}
 	defer conn.SetReadDeadline(time.Time{})
 	var record bytes.Buffer
@@ -30,7 +30,7 @@ func readClientHello(conn net.Conn) (name string, read []byte, err error) {
 		},
 	}).Handshake()
 	if !errors.Is(err, errHelloComplete) {
-		return "", nil, fmt.Errorf("listening to a TLS client: %w", err)
+		return "", nil, fmt.Errorf("reading from a TLS client: %w", err)
 	}
 	return name, record.Bytes(), nil
 }
