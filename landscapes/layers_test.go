@@ -57,7 +57,7 @@ func TestInvalidLayers(t *testing.T) {
 	})
 	fsys["link"] = &fstest.MapFile{Data: []byte("base"), Mode: fs.ModeSymlink | 0o777}
 	tests := map[string][]string{
-		"a":     {"../b/landscape.yaml:5:12 Invalid the layer \"../a\" builds on this landscape: layers must not form a circle"},
+		"a":     {"../b/landscape.yaml:5:12 Invalid the layer \"../a\" builds on this landscape: layers must not form a cycle"},
 		"twice": {"landscape.yaml:5:21 Invalid the layer \"../base\" is listed twice"},
 		"out": {
 			"landscape.yaml:5:12 Invalid the layer \"../../elsewhere\" leaves the repository",

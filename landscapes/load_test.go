@@ -118,8 +118,8 @@ func TestBadFiles(t *testing.T) {
 		"cue syntax":      {"x.cue", "a: {\n", []string{"x.cue:1:6 Invalid the file ends before a bracket is closed: } is missing"}},
 		"cue conflict":    {"x.cue", "ns: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: \"a\"}\nns: metadata: name: \"b\"\n", []string{`x.cue:2:21 Invalid ns.metadata.name: two places give it different values, or one gives a type that the other does not allow`}},
 		"cue open":        {"x.cue", "ns: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: string}\n", []string{"x.cue:1:59 Invalid ns.metadata.name: it has no concrete value"}},
-		"cue import":      {"x.cue", "import \"example.com/x\"\na: x.y\n", []string{`x.cue:1:8 Forbidden "example.com/x" must not be imported: declarations use the CUE standard library only`}},
-		"cue tool":        {"x.cue", "import \"tool/exec\"\na: exec.Run\n", []string{`x.cue:1:8 Forbidden "tool/exec" must not be imported: declarations use the CUE standard library only`}},
+		"cue import":      {"x.cue", "import \"example.com/x\"\na: x.y\n", []string{`x.cue:1:8 Forbidden "example.com/x" must not be imported: declarations use only the CUE standard library`}},
+		"cue tool":        {"x.cue", "import \"tool/exec\"\na: exec.Run\n", []string{`x.cue:1:8 Forbidden "tool/exec" must not be imported: declarations use only the CUE standard library`}},
 		"cue embed":       {"x.cue", "@extern(embed)\npackage p\na: _ @embed(file=landscape.yaml)\n", []string{"x.cue:1:1 Forbidden @extern is not allowed: declarations do not read other files", "x.cue:3:6 Forbidden @embed is not allowed: declarations do not read other files; write the content here"}},
 	}
 	for name, test := range tests {

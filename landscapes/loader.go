@@ -155,7 +155,7 @@ func (l *loader) layersOf(config *Declaration, folder string) []string {
 		switch {
 		case problem != "":
 		case l.openFolders[base]:
-			problem = fmt.Sprintf("the layer %q builds on this landscape: layers must not form a circle", name)
+			problem = fmt.Sprintf("the layer %q builds on this landscape: layers must not form a cycle", name)
 		case slices.Contains(bases, base):
 			problem = fmt.Sprintf("the layer %q is listed twice", name)
 		}

@@ -96,7 +96,7 @@ func (l *layer) readOperations(folder string) {
 		case isDocumentation(entry.Name()):
 			continue
 		case entry.Type()&fs.ModeSymlink != 0 || !entry.Type().IsRegular():
-			report(schemas.TypeForbidden, "operations/ holds plain files only, one for each operation")
+			report(schemas.TypeForbidden, "operations/ holds only plain files, one for each operation")
 			continue
 		case l.folder != l.home:
 			report(schemas.TypeForbidden, "operations belong to a landscape, not to a layer, which several may build on")

@@ -208,7 +208,7 @@ func checkAgeKeys(metadata sops.Metadata) error {
 	}
 	switch {
 	case ageKeys == 0:
-		return fmt.Errorf("the file is encrypted for keys of %s only; Pergola opens age keys: add one with `sops --rotate --in-place --add-age RECIPIENT FILE`", strings.Join(others, ", "))
+		return fmt.Errorf("the file is encrypted only for keys of %s; Pergola opens age keys: add one with `sops --rotate --in-place --add-age RECIPIENT FILE`", strings.Join(others, ", "))
 	case damaged == ageKeys:
 		return errors.New("the data key for an age key (sops.age[].enc) is damaged, so the file is unreadable; restore it from Git, or encrypt it again with `sops --encrypt`")
 	}

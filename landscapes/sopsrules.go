@@ -334,7 +334,7 @@ func (c *sopsCheck) checkSelection(file *sopsRulesFile) {
 		case rule.encryptedRegex != nil && !rule.encryptedRegex.MatchString("stringData") && rule.encryptedRegex.MatchString("data"):
 			message = "encrypted_regex matches data but not stringData, so sops does not encrypt the values there; write ^(data|stringData)$"
 		case len(rule.Recipients) == 0:
-			message = "the rule names no age key, and Pergola opens files with age keys only; give age, too"
+			message = "the rule names no age key, and Pergola opens files only with age keys; give age, too"
 		default:
 			continue
 		}

@@ -126,7 +126,7 @@ type ControlPlane struct {
 	// Parts are the names of the parts that restart.
 	Parts []string `json:"parts,omitempty"`
 	// Stops are the parts that stop, such as on hibernation; Starts are the parts that start from
-	// zero. Each part is in one list only.
+	// zero. Each part is in only one list.
 	Stops  []string `json:"stops,omitempty"`
 	Starts []string `json:"starts,omitempty"`
 }

@@ -330,7 +330,7 @@ func (f Flow) check() error {
 	}
 	after := func(id string) []string { return slices.Sorted(maps.Keys(nodes[id].After)) }
 	if path := circle.FindCycle(slices.Sorted(maps.Keys(nodes)), after); path != nil {
-		return fmt.Errorf("components/%s/flow.cue: %s: nodes wait for each other in a circle: %s", f.Owner, f.Operation, strings.Join(path, " → "))
+		return fmt.Errorf("components/%s/flow.cue: %s: nodes wait for each other in a cycle: %s", f.Owner, f.Operation, strings.Join(path, " → "))
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func TestFlowErrors(t *testing.T) {
 	for name, test := range map[string][2]string{
 		"unknown node":    {`a: after: nope: "healthy"`, `components/garden/flow.cue: reconcile: node a comes after "nope", which is not a node`},
 		"bundle twice":    {`a: apply: ["x"], b: apply: ["x"]`, "components/garden/flow.cue: reconcile: bundle x belongs to node a and to b"},
-		"a circle":        {`a: after: c: "healthy", b: after: a: "applied", c: after: a: "rolledOut", d: {}`, "components/garden/flow.cue: reconcile: nodes wait for each other in a circle: a → c → a"},
+		"a circle":        {`a: after: c: "healthy", b: after: a: "applied", c: after: a: "rolledOut", d: {}`, "components/garden/flow.cue: reconcile: nodes wait for each other in a cycle: a → c → a"},
 		"it removes":      {`a: remove: ["x"]`, "components/garden/flow.cue: reconcile: node a: only the operation delete may remove bundles; use the verb apply or request"},
 		"all others":      {`a: apply: ["*"]`, `components/garden/flow.cue: reconcile: node a: "*" is for the verb remove; name the bundles`},
 		"less than none":  {`a: timeout: "-1s"`, "components/garden/flow.cue: reconcile: node a: timeout: -1s is negative; 0s means no timeout"},

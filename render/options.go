@@ -37,7 +37,7 @@ type Options struct {
 }
 
 // WithCache returns options for repeated renders of the same components with small changes:
-// constant parts are built once. The cache lives as long as the options, and takes some hundred MB
+// constant parts are built once. The cache lives as long as the options, and takes a few hundred MB
 // for all components of an owner.
 func (o Options) WithCache() Options {
 	o.kinds, o.evaluators = newKinds(o), &evaluatorPool{}

@@ -92,7 +92,7 @@ func checkShootNodeMasks(r *findingCollector, s shoot) {
 	case slices.Equal(s.ipFamilies, []string{"IPv6"}):
 		r.requireRange(mask, 64, 124)
 		if mask.isSet() && maskIPv6.isSet() {
-			r.add(mask, TypeForbidden, "must not be set together with nodeCIDRMaskSizeIPv6, because spec.networking.ipFamilies has IPv6 only")
+			r.add(mask, TypeForbidden, "must not be set together with nodeCIDRMaskSizeIPv6, because spec.networking.ipFamilies has only IPv6")
 		}
 	}
 	if !slices.Contains(s.ipFamilies, "IPv6") {

@@ -73,8 +73,8 @@ func TestWaves(t *testing.T) {
 		want    string
 	}{
 		"unknown CA": {[]Config{cert("a", "nope")}, `secret "a" refers to "nope", which is not requested`},
-		"circle":     {[]Config{cert("a", "b"), cert("b", "a"), {Name: "c", Kind: KindBasicAuth}}, "secrets refer to each other in a circle: a, b"},
-		"itself":     {[]Config{cert("a", "a")}, "in a circle: a"},
+		"circle":     {[]Config{cert("a", "b"), cert("b", "a"), {Name: "c", Kind: KindBasicAuth}}, "secrets refer to each other in a cycle: a, b"},
+		"itself":     {[]Config{cert("a", "a")}, "in a cycle: a"},
 		"wrong kind": {[]Config{cert("a", "c"), {Name: "c", Kind: KindBasicAuth}}, `it refers to "c", which is of kind basicAuth, expected ca`},
 		"two ways":   {[]Config{{Name: "c", Kind: KindBasicAuth}, {Name: "c", Kind: KindBasicAuth, Username: "x"}}, `secret "c" is requested twice`},
 	} {

@@ -92,7 +92,7 @@ func (m *Manager) dependencyWaves(configs []Config) ([][]int, error) {
 				names = append(names, configs[i].Name)
 			}
 			slices.Sort(names)
-			return nil, fmt.Errorf("secrets refer to each other in a circle: %s", strings.Join(names, ", "))
+			return nil, fmt.Errorf("secrets refer to each other in a cycle: %s", strings.Join(names, ", "))
 		}
 		for _, i := range wave {
 			done[configs[i].Name] = true

@@ -26,7 +26,7 @@ const maxParsedBytes = 4 << 20
 // commentPattern matches a YAML comment to the end of its line.
 var commentPattern = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
 
-// yamlOnlyBreaks are line breaks in YAML only.
+// yamlOnlyBreaks are line breaks only in YAML.
 const yamlOnlyBreaks = "\u0085\u2028\u2029\ufeff"
 
 // maskParsedText hides the values below secret names. It returns false if the text is neither JSON

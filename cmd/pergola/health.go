@@ -76,7 +76,7 @@ or the rules are not valid.`,
 	}
 	addOutputFlag(cmd, &output, "json", "text")
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "file to read (default: standard input)")
-	cmd.Flags().StringVar(&landscape, "landscape", "", "folder of a landscape whose spec.health applies (default: Gardener's rules only)")
+	cmd.Flags().StringVar(&landscape, "landscape", "", "folder of a landscape whose spec.health applies (default: only Gardener's rules)")
 	addHealthRulesFlag(cmd, &rules)
 	cmd.MarkFlagsMutuallyExclusive("landscape", "health-rules")
 	return cmd

@@ -48,8 +48,8 @@ documentation of the kind.
 
 --from and --old also report changes that the API would reject. As in the API, unchanged values may
 have expired. A version of Kubernetes or of a machine image can be too old for a new Shoot, but not
-for a Shoot that has it. Without --from, such a version is only a warning, even with --strict,
-because new Shoots are not known.
+for a Shoot that has it. Without --from, this is only a warning, even with --strict, because new
+Shoots are not known.
 
 --from also warns of settings of landscape.yaml that protect less than before, of another name of
 the landscape, and of new operations that have expired.

@@ -171,7 +171,7 @@ func (p *runningOperator) dependencyCycle(from *landscapev1alpha1.Landscape) str
 				return strings.Join(append(way, d.Name), " → ")
 			}
 			if slices.Contains(way, d.Name) {
-				continue // a circle of others
+				continue // a cycle of others
 			}
 			next, err := p.landscapeOf(receiver.Key{Namespace: from.Namespace, Name: d.Name})
 			if err != nil || next == nil {

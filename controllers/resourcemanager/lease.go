@@ -22,7 +22,7 @@ import (
 )
 
 // lease is the lock of the leader election. It logs who holds the lease or why the lease is
-// unavailable, on each change only: attempts are seconds apart.
+// unavailable, only on each change: attempts are seconds apart.
 type lease struct {
 	resourcelock.LeaseLock
 	log  *slog.Logger

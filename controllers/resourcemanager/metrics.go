@@ -28,7 +28,7 @@ const (
 func newMetrics() *metrics {
 	return &metrics{
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pergola_managedresource_reconcile_duration_seconds",
-			Help:    "Duration of the reconciliation of a ManagedResource, by result: applied, judged (health only), pending (something is still being deleted), failed.",
+			Help:    "Duration of the reconciliation of a ManagedResource, by result: applied, judged (only health), pending (something is still being deleted), failed.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}}, []string{"result"}),
 		objects: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_managedresource_objects_total",
 			Help: "Objects of ManagedResources, by action; unchanged ones are not counted."}, []string{"action"}),

@@ -123,7 +123,7 @@ func runGit(ctx context.Context, dir string, commands [][]string) error {
 	return nil
 }
 
-// once calls do before the first run only.
+// once calls do only before the first run.
 func once(do func(context.Context) error) func(context.Context) error {
 	done := false
 	return func(ctx context.Context) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// costLimit bounds one evaluation in CEL cost units: a fifth of the API server's limit per call,
-// some hundredths of a second. Iterating over ten thousand items is well within it.
+// costLimit bounds one evaluation in CEL cost units: a fifth of the API server's limit per call, a
+// few hundredths of a second. Iterating over ten thousand items is well within it.
 const costLimit = celconfig.PerCallLimit / 5
 
 var _ health.Rules = (*Set)(nil)
@@ -153,7 +153,7 @@ func evaluate[T any](program cel.Program, input map[string]any) (result T, err e
 	return result, nil
 }
 
-// missingPattern matches missing fields; the library distinguishes errors by text only.
+// missingPattern matches missing fields; the library distinguishes errors only by text.
 var missingPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:no such (?:key|attribute\(s\)): (.*)|index out of bounds|index '?\d+'? out of range)`)
 })

@@ -66,7 +66,7 @@ func (r *objectReader) checkImports(name string, file *ast.File) bool {
 		first, _, _ := strings.Cut(importPath, "/")
 		if err != nil || strings.Contains(first, ".") || first == "tool" {
 			at := spec.Pos().Position()
-			r.report(name, at.Line, at.Column, schemas.TypeForbidden, "%s must not be imported: declarations use the CUE standard library only", spec.Path.Value)
+			r.report(name, at.Line, at.Column, schemas.TypeForbidden, "%s must not be imported: declarations use only the CUE standard library", spec.Path.Value)
 			allowed = false
 		}
 	}

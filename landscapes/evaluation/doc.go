@@ -3,6 +3,6 @@
 // trusted files, and Pool for all others. Pool uses worker processes with limits, without
 // environment and network, and ends those that exceed a limit.
 //
-// Files and results may hold Secrets, so they go through pipes only. Package landscapes interprets
+// Files and results may hold Secrets, so they go only through pipes. Package landscapes interprets
 // the objects.
 package evaluation

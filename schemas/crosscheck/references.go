@@ -259,7 +259,7 @@ func (c *checker) reportAnnotatedCluster(r referenceField, field string, id iden
 }
 
 // checkTargetCluster reports a reference from the virtual garden to an object in the runtime
-// cluster. A declared object exists in one cluster only: in the runtime cluster if the Garden or an
+// cluster. A declared object exists in only one cluster: in the runtime cluster if the Garden or an
 // Extension refers to it.
 func (c *checker) checkTargetCluster(r referenceField, field string, id identity) {
 	if r.referrerKind == "Garden" || r.referrerKind == "Extension" || id.namespace != gardencorev1beta1.GardenNamespace || id.kind != kindSecret && id.kind != kindConfigMap {

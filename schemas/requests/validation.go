@@ -122,7 +122,7 @@ func otherGroupOf(resource string, groups []string) (string, bool) {
 	return "", false
 }
 
-// resourcesWithoutKind are resources for rules only: for impersonation and signing
+// resourcesWithoutKind are resources only for rules: for impersonation and signing
 // (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation).
 var resourcesWithoutKind = []string{"users", "groups", "uids", "userextras", "signers"}
 

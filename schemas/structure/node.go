@@ -127,13 +127,13 @@ func nodeFromProps(props *apiextensionsv1.JSONSchemaProps, path string, unknown 
 func checkSupported(props *apiextensionsv1.JSONSchemaProps) error {
 	switch {
 	case !props.XIntOrString && (len(props.AnyOf) > 0 || len(props.OneOf) > 0 || props.Not != nil):
-		return errors.New("anyOf, oneOf and not are known for integers or strings only")
+		return errors.New("anyOf, oneOf and not are known only for integers or strings")
 	case !slices.Contains(supportedFormats[props.Type], props.Format):
 		return fmt.Errorf("the format %q of type %q is not known", props.Format, props.Type)
 	case props.MultipleOf != nil || props.UniqueItems || len(props.PatternProperties) > 0 || len(props.Dependencies) > 0:
 		return errors.New("multipleOf, uniqueItems, patternProperties and dependencies are not known")
 	case !props.XIntOrString && slices.ContainsFunc(props.AllOf, func(p apiextensionsv1.JSONSchemaProps) bool { return len(p.Enum) == 0 }):
-		return errors.New("allOf is known for enums only")
+		return errors.New("allOf is known only for enums")
 	}
 	return nil
 }

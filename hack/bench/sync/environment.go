@@ -43,7 +43,7 @@ const (
 // waitTimeout limits each wait.
 const waitTimeout = 8 * time.Minute
 
-// receiverToken is the token of the receiver; it is used on this machine only.
+// receiverToken is the token of the receiver; it is used only on this machine.
 const receiverToken = "a-token-of-the-benchmark"
 
 // environment is the environment of the operator.

@@ -106,7 +106,7 @@ func (m *Manager) authenticationFile(c *statedir.Cluster) string {
 	return filepath.Join(m.Dir.PKI(c.Name), "authentication.yaml")
 }
 
-// writeAuthentication allows anonymous requests to the health endpoints only.
+// writeAuthentication allows anonymous requests only to the health endpoints.
 func (m *Manager) writeAuthentication(c *statedir.Cluster) error {
 	const config = `apiVersion: apiserver.config.k8s.io/v1
 kind: AuthenticationConfiguration

@@ -12,5 +12,5 @@
 // other user or group exists. A holder lives while its record file is locked, whatever the content,
 // so a reused process id is never mistaken for it.
 //
-// Linux only; elsewhere Possible returns an error.
+// The package needs Linux; elsewhere Possible returns an error.
 package hold

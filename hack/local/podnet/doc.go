@@ -5,8 +5,8 @@
 // Packets are routed; there is no bridge. A pod's only neighbour is 169.254.1.1, an address of
 // main's loopback device, and main has a route for each pod. Ranges of Services and load balancers
 // are addresses of main (Local), so that a program in main can listen on each of them. Callers
-// assign the addresses of pods and listen on local ones. IPv4 only; within a pod [::] and [::1]
-// work.
+// assign the addresses of pods and listen on local ones. The network has only IPv4; within a pod
+// [::] and [::1] work.
 //
 // Names derive from the folder of a Network and the name of a pod. So a process finds networks of
 // an earlier process (Names, Remove).
