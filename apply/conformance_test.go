@@ -305,8 +305,8 @@ func isBookkeeping(f change.Field) bool {
 	return true
 }
 
-// waivedMerges are cases in which server-side apply rightly gives another result than upstream's
-// merge, or which no API server accepts.
+// waivedMerges are cases in which server-side apply rightly gives a different result than
+// upstream's merge, or which no API server accepts.
 var waivedMerges = map[string]string{
 	"own-deployment-preserve-resources-mixed":                                                                           "the API server refuses the request of the live object above the declared limit",
 	"own-job-image-changed":                                                                                             refusedByServer,

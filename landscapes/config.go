@@ -23,7 +23,7 @@ const configKind = "Landscape"
 const ruleConfig = "landscape/config"
 
 // checkConfig finds faults that the schema of Landscape cannot express: values without an effect,
-// or with another effect than they suggest. The schema reports wrong types.
+// or with a different effect than they suggest. The schema reports wrong types.
 func (l *loader) checkConfig() {
 	config := l.landscape.ConfigDeclaration
 	if config == nil {

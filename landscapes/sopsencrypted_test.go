@@ -103,7 +103,7 @@ func TestSameVerdictWithAndWithoutKey(t *testing.T) {
 		"the items of a List as a whole":     {encryptFile(t, listOf(secret("a", "  x: hunter2\n")), regex("^items$")), "the file is encrypted as a whole"},
 		"the name":                           {encryptFile(t, secret("a", "  x: hunter2\n"), regex("^(metadata|stringData)$")), "the file is encrypted as a whole"},
 		"the type":                           {encryptFile(t, secret("a", "  x: hunter2\n")+"type: Opaque\n", regex("^(type|stringData)$")), "type is encrypted, but only data and stringData of a Secret may be"},
-		"keys of KMS only":                   {sopsFile(t, "kms.yaml"), "the file is encrypted for keys of kms only; Pergola opens age keys"},
+		"keys of KMS only":                   {sopsFile(t, "kms.yaml"), "the file is encrypted only for keys of kms; Pergola opens age keys"},
 		"ciphertext that is cut":             {replaced(good, ",type:str]", ""), "is damaged: it does not have the form"},
 		"ciphertext that is no base64":       {replaced(good, "GCM,data:", "GCM,data:!"), "is damaged: it does not have the form"},
 		"text after the ciphertext":          {replaced(good, ",type:str]", ",type:str]x"), "is damaged: it does not have the form"},

@@ -82,8 +82,8 @@ func (c *landscapeCheck) configFinding(field, rule string, kind schemas.Violatio
 	}
 }
 
-// checkCatalogueVersion rejects a landscape for another catalogue than the built-in one: no one has
-// reviewed its render. A landscape without a version uses the built-in catalogue.
+// checkCatalogueVersion rejects a landscape for a different catalogue than the built-in one: no one
+// has reviewed its render. A landscape without a version uses the built-in catalogue.
 func (c *landscapeCheck) checkCatalogueVersion() bool {
 	pinned := c.landscape.Config.Spec.Catalogue
 	if pinned == nil || strings.TrimPrefix(pinned.Version, "v") == components.Version {

@@ -127,7 +127,7 @@ func unwritablePart(memory filesys.FileSystem, k kustomization, place func(strin
 	if of, ok := errors.AsType[*unwritableError](err); ok {
 		name = of.kind + " " + of.name
 	}
-	return k.partFinding(found, "gives a field of "+name+" a value of another type than it had (the value is not shown)")
+	return k.partFinding(found, "gives a field of "+name+" a value of a different type than before (the value is not shown)")
 }
 
 // unwritableError is about an object from krusty that cannot be written as YAML.

@@ -259,8 +259,8 @@ func (c *overlayCheck) checkPatch(p *patch, targets []Object) {
 	}
 }
 
-// warnOfOtherName warns of a patch that names another existing object than its target: the patch
-// was probably copied.
+// warnOfOtherName warns of a patch that names a different existing object than its target: the
+// patch was probably copied.
 func (c *overlayCheck) warnOfOtherName(p *patch, content map[string]any) {
 	kind, name, target := textField(content, "kind"), textAt(content, "metadata", "name"), strings.ReplaceAll(p.Target.Name, `\`, "")
 	if c.warn == nil || target == "" || name == "" || name == target || !slices.ContainsFunc(c.objects, func(o Object) bool { return o.GetKind() == kind && o.GetName() == name }) {

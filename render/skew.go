@@ -44,7 +44,7 @@ func isOtherMinor(gardener *semver.Version, tag string) bool {
 	return err == nil && (version.Major() != gardener.Major() || version.Minor() != gardener.Minor())
 }
 
-// checkGardenerImage warns of images of Gardener from another minor release than the rendered
+// checkGardenerImage warns of images of Gardener from a different minor release than the rendered
 // objects.
 func (c *landscapeCheck) checkGardenerImage(vector []Image, field string, override Image) {
 	if name := path.Base(override.Repository); override.Repository != "" && name != override.Name {

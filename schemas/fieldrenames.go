@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// fieldRename is a field that was written with another name than most likely meant.
+// fieldRename is a field that was written with a different name than most likely meant.
 type fieldRename struct{ written, meant string }
 
 // fieldRenames are in the order of discovery: outer fields first.

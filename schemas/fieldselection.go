@@ -147,7 +147,7 @@ func (p *fieldSelection) selectFromMap(object map[string]any) map[string]any {
 }
 
 // selectFromValue returns what is read of a value. It keeps values without parts, and values of
-// another type than the rule expects.
+// a different type than the rule expects.
 func (p *fieldSelection) selectFromValue(value any) any {
 	if p.isWhole {
 		return value

@@ -21,7 +21,7 @@ type dryRunStore struct {
 	base Store
 
 	mu sync.Mutex
-	// written are the written Secrets, by namespace and name; they are nil for a deleted one.
+	// written are the written Secrets, by namespace and name; a deleted one is nil.
 	written map[string]*corev1.Secret
 	// created are the created Secrets.
 	created map[string]bool

@@ -24,7 +24,7 @@ const (
 	ReasonRepositoryNotFound Reason = "RepositoryNotFound"
 	// ReasonReferenceNotFound means that the repository has no such branch, tag, version or commit.
 	ReasonReferenceNotFound Reason = "ReferenceNotFound"
-	// ReasonTagRewritten means that a tag points to another commit than before.
+	// ReasonTagRewritten means that a tag points to a different commit than before.
 	ReasonTagRewritten Reason = "TagRewritten"
 	// ReasonVerificationFailed means that a required signature is missing, wrong or by an untrusted
 	// key, or that a digest does not match.

@@ -114,7 +114,7 @@ func (r *gitRemote) isTagFollowed() bool {
 	return ref.Commit == "" && (ref.Tag != "" || ref.SemVer != "")
 }
 
-// checkTag rejects a tag that points to another commit than before.
+// checkTag rejects a tag that points to a different commit than before.
 func (r *gitRemote) checkTag(cache *gitCache, head Head) error {
 	if !r.isTagFollowed() {
 		return nil

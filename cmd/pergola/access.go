@@ -46,7 +46,7 @@ func (a accessFlags) commandFlags() string {
 }
 
 // resolve converts the flags for a landscape. An unknown cluster name or a missing file is an
-// error: otherwise the command would use another cluster than intended.
+// error: otherwise the command would use a different cluster than intended.
 func (a accessFlags) resolve(l *landscapes.Landscape) (landscape.Access, error) {
 	if a.timeout <= 0 {
 		return landscape.Access{}, fmt.Errorf("--timeout %s: want a time above zero, such as 15m", a.timeout)

@@ -34,8 +34,8 @@ func newResourceManager() *cobra.Command {
 		Long: `Watches the ManagedResources of a class in a source cluster, and applies the objects in their
 Secrets to a target cluster by server-side apply. It deletes objects that are no longer in the
 Secrets, repairs drift at once, and reports health and progress in conditions. It replaces
-gardener-resource-manager for this class: stop gardener-resource-manager first, as both hold the
-same lease by default.
+gardener-resource-manager for this class: stop gardener-resource-manager first, because both hold
+the same lease by default.
 
 --config reads the configuration file of gardener-resource-manager (kind
 ResourceManagerConfiguration). The file can also enable the garbage collector, the token requestor,

@@ -115,7 +115,7 @@ func singleFinding(item change.Item) (Finding, bool) {
 	case item.Action != change.Change && item.Action != change.Adopt:
 		return f, false
 	case item.Object.Kind == "Etcd" && hasFieldBelow(f.Fields, "spec.backup.store"):
-		f.Level, f.Text, f.Advice = LevelBlocks, "its backups are in another store than the rendered one", "declare bucket and provider of the existing backups in the Garden"
+		f.Level, f.Text, f.Advice = LevelBlocks, "its backups are in a different store than the rendered one", "declare bucket and provider of the existing backups in the Garden"
 	case slices.Contains(operatorKinds, item.Object.Kind) && hasFieldBelow(withoutEmptyFields(f.Fields), "spec"):
 		f.Level, f.Text = LevelRestarts, "its operator may replace its pods"
 	case item.Object.Kind == "Etcd" && len(withoutEmptyFields(f.Fields)) == 0:

@@ -382,7 +382,7 @@ func (c Comparison) checkBase(ctx context.Context, r *Revision) ([]schemas.Viola
 	return all, nil
 }
 
-// ruleCatalogue and fieldCatalogue identify the finding about a landscape for another catalogue
+// ruleCatalogue and fieldCatalogue identify the finding about a landscape for a different catalogue
 // than the program's.
 const ruleCatalogue, fieldCatalogue = "landscape/catalogue", "spec.catalogue.version"
 

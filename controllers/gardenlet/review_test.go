@@ -151,8 +151,8 @@ func TestAPIChangesNeedNoReview(t *testing.T) {
 		p.eventually("it is there again", there(shoot))
 	}
 
-	// Git hibernates the Shoot that it declares. The API server must note another second than for
-	// the first declaration.
+	// Git hibernates the Shoot that it declares. The API server must note a different second than
+	// for the first declaration.
 	before := p.declaredAt(namespace, "declared")
 	p.eventually("Git changes it", func() bool {
 		p.declare(strings.ReplaceAll(shootText, "NAME", "declared") + "  hibernation: {enabled: true}\n")

@@ -50,7 +50,7 @@ func TestHeartbeatDoesNotWaitForAReport(t *testing.T) {
 	at := g.site("seed " + p.name)
 	p.eventually("the report says so", func() bool { r := p.readReport(); return r.Digest != "" && len(r.Converging) == 0 })
 	slow.isOn.Store(true)
-	// A Seed has changes to report if it was reconciled with another key than the current one.
+	// A Seed has changes to report if it was reconciled with a different key than the current one.
 	of := func(key string) *finishedRun {
 		return &finishedRun{worker: at, kind: at.kind, owner: "Seed " + p.name, key: key}
 	}

@@ -43,10 +43,10 @@ func ApplyRetryPause(attempt int) time.Duration {
 	return backoff.Delay(attempt+1, minApplyRetryPause, maxApplyRetryPause)
 }
 
-// Follow applies a converger and repairs drift, as Keep does. It changes to each new valid content
-// of the files once they are unchanged for one interval, and cancels the current run. It returns
-// when ctx ends, or with an error when a lease is lost. Follow closes every converger but the
-// first.
+// Follow applies a converger and repairs drift, as Maintain does. It changes to each new valid
+// content of the files once they are unchanged for one interval, and cancels the current run. It
+// returns when ctx ends, or with an error when a lease is lost. Follow closes every converger but
+// the first.
 func (f FileFollower) Follow(ctx context.Context, first *Converger) error {
 	if f.Interval <= 0 {
 		f.Interval = fileCheckInterval

@@ -15,9 +15,9 @@ import (
 )
 
 // A field is handed over if Git declares it and a controller changes it as its task. It keeps the
-// value of the controller until Git declares another value than before. This is the complete table;
-// docs/reference/field-ownership.md explains it. Fields that Git does not declare need no entry:
-// server-side apply ignores them, also defaults of the API.
+// value of the controller until Git declares a different value than before. This is the complete
+// table; docs/reference/field-ownership.md explains it. Fields that Git does not declare need no
+// entry: server-side apply ignores them, also defaults of the API.
 
 // handoverRule is an entry of the table.
 type handoverRule struct {

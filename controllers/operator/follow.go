@@ -78,7 +78,7 @@ type objectFollower struct {
 	commit string
 	// syncRequest is the value of the annotation; it is empty if a commit is followed.
 	syncRequest string
-	// followsNext means that the request is the first one after asked.
+	// followsNext means that the request is the first one after previousRequest.
 	followsNext     bool
 	previousRequest string
 	// isRequestAccepted means that the operator accepted the request. wasIdle means that the

@@ -75,7 +75,7 @@ type pendingSeeds struct {
 	mu sync.Mutex
 	// changedOwners are the objects since the last successful sync.
 	changedOwners []*awaitedOwner
-	// publishedSeeds are the seeds that a sync published for since then.
+	// publishedSeeds are the seeds that a sync has published for since the last successful sync.
 	publishedSeeds []string
 }
 

@@ -24,9 +24,9 @@ type RunMemory struct {
 // RunLedger makes each permission count once in the runs of a landscape. A review counts until
 // everything was applied, and for each object until its deletion or recreation was requested or
 // done. Runs records the use of an approval before an object passes. An approval ends after a run
-// that has applied everything, or that has deleted or recreated its one object or requested that.
-// While the landscape is maintained between two runs, neither counts: no one has seen or approved
-// the deletions of a repair.
+// that has applied everything, or that has deleted or recreated its only object, or has requested
+// this. While the landscape is maintained between two runs, neither counts: no one has seen or
+// approved the deletions of a repair.
 type RunLedger struct {
 	mu sync.Mutex
 	// isReviewed reports whether the review has shown a deletion; it is nil if no review is

@@ -11,8 +11,8 @@ import (
 )
 
 // The status of the Landscape, messages, and commands that people copy contain parts of a report.
-// Anybody who may patch a Seed can write it. So entries of another form than gardenlets write are
-// dropped and counted.
+// Anyone who may patch a Seed can write it. So entries of a different form than gardenlets write
+// are dropped and counted.
 
 // reportPatterns are the patterns for the texts of a report.
 type reportPatterns struct{ digest, approval, cluster, object, code *regexp.Regexp }

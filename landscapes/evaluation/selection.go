@@ -90,7 +90,7 @@ var attributeErrors = map[string]string{
 	"ignore": "@ignore() has no effect here, and the file counts: put it before the package clause, as the first line of the file",
 }
 
-// checkAttributes reports attributes without an effect, or with another effect than in the cue
+// checkAttributes reports attributes without an effect, or with a different effect than in the cue
 // command.
 func (r *objectReader) checkAttributes(name string, file *ast.File) bool {
 	sound := true

@@ -239,8 +239,8 @@ func (c *checker) checkSecretKeys(field string, id identity) {
 	}
 }
 
-// reportAnnotatedCluster reports a referenced object whose annotation selects another cluster than
-// the referring object's.
+// reportAnnotatedCluster reports a referenced object whose annotation selects a different cluster
+// than the referring object's.
 func (c *checker) reportAnnotatedCluster(r referenceField, field string, id identity) bool {
 	said := textAt(c.findObject(id).Content().Object, "metadata", "annotations", clusterAnnotation)
 	own := textAt(c.object(), "metadata", "annotations", clusterAnnotation)

@@ -8,7 +8,7 @@ import (
 
 // removedField is a field of an older upstream API.
 type removedField struct {
-	// kind is the field's only kind; it is "" for any, as kinds share structures.
+	// kind is the field's only kind; it is "" for any, because kinds share structures.
 	kind string
 	// path is the end of the field's path, without indices.
 	path string

@@ -70,7 +70,7 @@ func (s *server) create(ctx context.Context, o *unstructured.Unstructured) error
 	return nil
 }
 
-// patch merges fields into an object, with another field manager than the contenders.
+// patch merges fields into an object, with a different field manager than the contenders.
 func (s *server) patch(ctx context.Context, kind, name string, fields map[string]any, subresources ...string) error {
 	body, err := json.Marshal(fields)
 	if err != nil {

@@ -40,6 +40,7 @@ func TestSentences(t *testing.T) {
 		"It waits without end.":                                      {"turn"},
 		"Pods run for real.":                                         {"turn"},
 		"It is written anew.":                                        {"turn"},
+		"It has another value than before.":                          {"turn"},
 		"There is no folder.":                                        {},
 		"It is no longer a folder.":                                  {},
 		"The command `what is gone` is quoted code.":                 {},

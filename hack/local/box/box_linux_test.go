@@ -97,7 +97,7 @@ func TestBinds(t *testing.T) {
 	require.NoError(t, os.Symlink("ca.crt", filepath.Join(secret, "link")))
 	log := filepath.Join(t.TempDir(), "termination")
 	require.NoError(t, os.WriteFile(log, nil, 0o600))
-	binds := []Bind{ // deeper ones first: mounted in another order than declared
+	binds := []Bind{ // deeper ones first: mounted in a different order than declared
 		{Source: secret, Target: "/var/data/ssl/ca", ReadOnly: true},
 		{Source: file, Target: "/var/data/one.crt", ReadOnly: true},
 		{Source: filepath.Join(secret, "link"), Target: "/etc/linked.crt"},
