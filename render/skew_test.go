@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestVersionSkew checks images and gardenlets of other releases than the catalogue's Gardener
+// TestVersionSkew checks images and gardenlets of releases other than the catalogue's Gardener
 // v1.150.0.
 func TestVersionSkew(t *testing.T) {
 	version, err := GardenerVersion(components.FS)

@@ -66,7 +66,7 @@ func shootGoRules() []goRule {
 		rule("hibernation-update", "A cluster is not hibernated during a rotation", "Data could not be rewritten with the new key. Wait until the rotation is complete."+inGoObjectComparison, checkShootHibernationUpdate).withFields("spec.hibernation.enabled").withChangeClass(),
 		rule("nginx-config", "Settings of the ingress controller fit into a ConfigMap", "Each is a key of the ConfigMap of the controller, which has room for 1 MiB. The rule is in Go because Kubernetes' own function decides.", checkShootNginxConfig).withFields("spec.addons.nginxIngress.config"),
 		{Rule: Rule{ID: "shoot/config-versions", Kind: "Shoot", Title: "Configurations of extensions have a version that can be written",
-			Doc:    "__internal is the form of an object inside a program. The rule is in Go because such a configuration has no schema here, so its apiVersion may be anything.",
+			Doc:    "__internal is the form of an object inside a program. The rule is in Go because this configuration has no schema here, so its apiVersion may be anything.",
 			Source: "plugin/pkg/shoot/validator", Fields: []string{"spec.networking.providerConfig", "spec.provider.controlPlaneConfig", "spec.provider.infrastructureConfig",
 				"spec.provider.workers.cri.containerRuntimes.providerConfig", "spec.provider.workers.machine.image.providerConfig", "spec.provider.workers.providerConfig"},
 			Language: "go", Severity: SeverityError, Scope: scopeObject}, check: shootCheck(checkShootConfigVersions)},

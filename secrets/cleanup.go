@@ -12,7 +12,7 @@ import (
 )
 
 // Cleanup deletes the secrets of this identity that were not requested since New, and returns their
-// names. Call it only after everything that uses secrets was reconciled: other Secrets than
+// names. Call it only after everything that uses secrets was reconciled: Secrets other than
 // current, old and bundle are unused by then. It refuses if a request failed or none was made,
 // because then it cannot know.
 func (m *Manager) Cleanup(ctx context.Context) ([]string, error) {

@@ -61,7 +61,7 @@ func (r *run) requireOnlyGarden(ctx context.Context) error {
 	o := r.owner
 	mapping, err := o.Home.Mapping(ctx, o.Ref.GVK())
 	if err != nil {
-		return o.Home.Explain(o.Ref, "list other Gardens than", err)
+		return o.Home.Explain(o.Ref, "list the Gardens other than", err)
 	}
 	client, err := metadata.NewForConfig(o.Home.RESTConfig())
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *run) requireOnlyGarden(ctx context.Context) error {
 	}
 	list, err := client.Resource(mapping.Resource).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return o.Home.Explain(o.Ref, "list other Gardens than", err)
+		return o.Home.Explain(o.Ref, "list the Gardens other than", err)
 	}
 	own := slices.IndexFunc(list.Items, func(g metav1.PartialObjectMetadata) bool { return g.Name == o.Ref.Name })
 	if own < 0 {
