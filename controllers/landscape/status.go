@@ -372,7 +372,7 @@ func (c *Converger) readRoleHolder(ctx context.Context, cluster *apply.Cluster, 
 	return out, nil
 }
 
-// IsSameState reports whether two statuses differ in nothing but their times.
+// IsSameState reports whether two statuses are the same except for their times.
 func (s Status) IsSameState(o Status) bool {
 	return reflect.DeepEqual(s.withoutTimes(), o.withoutTimes())
 }
