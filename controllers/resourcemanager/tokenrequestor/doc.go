@@ -7,7 +7,7 @@
 // Its token is requested, and renewed at 80 % of its lifetime. The token goes to data.token, or
 // into an existing data.kubeconfig, of this Secret or of a Secret of the target cluster.
 //
-// Differences to upstream:
+// Differences from upstream:
 //
 //   - a token is renewed when its ServiceAccount is deleted or recreated, which invalidates it at
 //     once: accounts are watched in the namespaces in use;

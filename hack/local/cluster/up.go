@@ -278,7 +278,7 @@ func (m *Manager) ensureRunning(ctx context.Context, cluster, part string, spec 
 		return nil
 	}
 	if alive {
-		m.printLine("%s: restarting %s, its settings have changed", cluster, part)
+		m.printLine("%s: restarting %s, because its settings have changed", cluster, part)
 	} else if record != nil && !record.IsFromEarlierBoot() {
 		m.printLine("%s", m.newPartEndedError(cluster, part).Error())
 		m.printLine("%s: starting %s again", cluster, part)
