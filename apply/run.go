@@ -229,7 +229,7 @@ func (r *setRun) openKinds(ctx context.Context, kinds map[schema.GroupVersionKin
 }
 
 // resolveNamespaces sets the namespace of every object by the scope of its kind and refuses objects
-// that are declared twice and differ. Upstream's rule: no namespace means "default", and
+// that are declared twice and differ. As in upstream, no namespace means "default", and
 // cluster-scoped objects have none.
 func (r *setRun) resolveNamespaces(ctx context.Context) error {
 	for _, refs := range [][]Ref{r.ignored, r.refused} {

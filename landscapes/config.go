@@ -155,7 +155,7 @@ func didYouMean(name string, known []string) string {
 }
 
 // rebaseFacts makes spec.facts of a layer relative to the landscape, as its other readers expect.
-// It returns the path of the file in the repository, or an empty text.
+// It returns the path of the file in the repository, or an empty string.
 func (l *loader) rebaseFacts(config *Declaration, folder string) string {
 	spec, _ := config.Object().Object["spec"].(map[string]any)
 	facts, _ := spec["facts"].(string)
@@ -190,7 +190,7 @@ func (l *loader) checkFacts(config *Declaration, spec map[string]any) {
 	}
 }
 
-// factsProblem returns why a path cannot be the file of recorded facts, or an empty text.
+// factsProblem returns why a path cannot be the file of recorded facts, or an empty string.
 func (l *loader) factsProblem(facts, file string) string {
 	if path.IsAbs(facts) || filepath.IsAbs(facts) || strings.Contains(facts, `\`) {
 		return "must be given by a relative path with slashes"

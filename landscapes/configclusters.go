@@ -13,7 +13,7 @@ import (
 )
 
 // checkSeedClusters finds clusters of undeclared Seeds. A name similar to a Seed without a cluster
-// is a typo and an error: that Seed would not be managed. Any other name is a warning, since the
+// is a typo and an error: that Seed would not be managed. Any other name is a warning, because the
 // Seed may be new or about to be removed.
 func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 	clusters, _ := spec["clusters"].(map[string]any)
@@ -50,7 +50,7 @@ func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 
 // checkSharedClusters warns of a cluster that two owners have in common, in which each prunes
 // objects that it does not declare. Only a Seed may share the runtime cluster. It is not an error,
-// since --kubeconfig NAME=PATH may name another cluster.
+// because --kubeconfig NAME=PATH may name another cluster.
 func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
 	clusters, _ := spec["clusters"].(map[string]any)
 	seeds, _ := clusters["seeds"].(map[string]any)

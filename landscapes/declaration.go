@@ -300,8 +300,8 @@ func (p *placeTree) shift(lines, columns int) {
 	}
 }
 
-// HideLine moves a finding from a line with a credential to the start of the object, since findings
-// show their line. An object in one line gets no line.
+// HideLine moves a finding from a line with a credential to the start of the object, because
+// findings show their line. An object in one line gets no line.
 func (d *Declaration) HideLine(v *schemas.Violation) {
 	if v.Line == d.Line {
 		v.Line, v.Column = 0, 0

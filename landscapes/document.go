@@ -242,7 +242,7 @@ func (d document) findUnknownAlias(words string) *problem {
 	return &problem{d.offset + 1, 1, "an alias (*NAME) refers to an anchor (&NAME) that does not exist before it"}
 }
 
-// findJSONFault finds the syntax error of a JSON file, since the YAML parser often reports no
+// findJSONFault finds the syntax error of a JSON file, because the YAML parser often reports no
 // place.
 func findJSONFault(data []byte) *problem {
 	var syntax *json.SyntaxError

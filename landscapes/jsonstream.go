@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// splitJSON splits a JSON document into its values, since `jq` and other tools write several; the
-// result is nil if it is not JSON.
+// splitJSON splits a JSON document into its values, because `jq` and other tools write several. It
+// returns nil if the document is not JSON.
 func (d document) splitJSON() []document {
 	if first := bytes.TrimLeft(d.data, " \t\r\n"); len(first) == 0 || first[0] != '{' && first[0] != '[' {
 		return nil

@@ -23,7 +23,7 @@ func knownKinds() map[schema.GroupVersion][]string {
 }
 
 // checkKind returns the field and message about a kind that a landscape may not declare, or empty
-// texts.
+// strings.
 func checkKind(gvk schema.GroupVersionKind) (field string, typ schemas.ViolationType, message string) {
 	known := knownKinds()
 	if slices.Contains(known[gvk.GroupVersion()], gvk.Kind) {

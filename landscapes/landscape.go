@@ -68,7 +68,8 @@ func (l *Landscape) Find(kind schema.GroupKind, namespace, name string) (*Declar
 	return nil, false
 }
 
-// identity identifies an object. It has no version, since an object may be declared in any version.
+// identity identifies an object. It has no version, because an object may be declared in any
+// version.
 type identity struct {
 	kind            schema.GroupKind
 	namespace, name string

@@ -19,7 +19,7 @@ const (
 )
 
 // checkOperations checks new and changed operations against declared objects, by the rules for the
-// annotation. Without before, new operations are unknown. Expired operations are skipped, since
+// annotation. Without before, new operations are unknown. Expired operations are skipped, because
 // they never run.
 func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas.Violation, error) {
 	var out []schemas.Violation

@@ -24,7 +24,7 @@ var (
 	joinedPEM = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----[ \t]*[A-Za-z0-9+/]{16}`)
 )
 
-// privateKeyAdvice returns advice about a private key, or an empty text.
+// privateKeyAdvice returns advice about a private key, or an empty string.
 func privateKeyAdvice(data []byte) string {
 	switch {
 	case ageKey.Match(data):

@@ -39,7 +39,7 @@ func scalarPosition(source []byte, line, column int, text []rune, offset int) (i
 }
 
 // scalarWalk follows the source of a YAML scalar along its text. White space is skipped on both
-// sides, since YAML folds and indents it.
+// sides, because YAML folds and indents it.
 type scalarWalk struct {
 	source []rune
 	at     int

@@ -131,7 +131,7 @@ func isIdentityEncrypted(object map[string]any) bool {
 }
 
 // encryptedValueProblem describes the fault of a value in an encrypted file, or returns empty
-// texts. wanted is nil if the selection of SOPS is unknown.
+// strings. wanted is nil if the selection of SOPS is unknown.
 func encryptedValueProblem(path []string, value any, wanted func([]string) bool) (schemas.ViolationType, string) {
 	text, _ := value.(string)
 	if !isEncrypted(text) {

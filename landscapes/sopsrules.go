@@ -220,7 +220,7 @@ func resolveAlias(node *yaml.Node) *yaml.Node {
 }
 
 // CheckSops checks the SopsFiles that apply to the landscape, and its encrypted files against them.
-// It is separate from Load, since only sops needs these files.
+// It is separate from Load, because only sops needs these files.
 func (l *Landscape) CheckSops() []schemas.Violation {
 	c := sopsCheck{landscape: l, files: map[string]*sopsRulesFile{}}
 	c.rulesFor(l.Path)

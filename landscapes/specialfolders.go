@@ -76,7 +76,7 @@ func (l *layer) readOverlays(components string) {
 }
 
 // overlayFileHint suggests the file that should most likely be kustomization.yaml, or returns an
-// empty text.
+// empty string.
 func (l *layer) overlayFileHint(folder string) string {
 	var names []string
 	for _, entry := range l.entries(folder) {

@@ -24,7 +24,7 @@ func (l *Landscape) ValidateChange(ctx context.Context, before *Landscape, opts 
 
 // ValidateAt is ValidateChange at another time: versions of cloud profiles expire. With a before
 // without declarations, all objects are new. With nil that is unknown: an error that only new
-// objects have becomes a warning, since existing objects may keep the value.
+// objects have becomes a warning, because existing objects may keep the value.
 func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Landscape, opts schemas.Options) ([]schemas.Violation, error) {
 	if l.LacksLayer {
 		return nil, nil
@@ -115,7 +115,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 }
 
 // removedDeclaration returns places of a removed declaration: the file that had it, without lines,
-// since these have changed.
+// because these have changed.
 type removedDeclaration struct{ *Declaration }
 
 // Position implements schemas.Positioner.
@@ -123,7 +123,7 @@ func (g removedDeclaration) Position(path string) schemas.Position {
 	return schemas.Position{File: g.Declaration.Position(path).File}
 }
 
-// KeyPosition is Position, since a removed declaration has no field names.
+// KeyPosition is Position, because a removed declaration has no field names.
 func (g removedDeclaration) KeyPosition(path string) schemas.Position { return g.Position(path) }
 
 // demoteNewOnlyErrors turns errors that only new objects have into warnings, if it is unknown which

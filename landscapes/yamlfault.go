@@ -37,7 +37,7 @@ var (
 	nodeProperties    = regexp.MustCompile(`^(?:[&!]\S*\s+)+`)
 )
 
-// linePosition is a place in a file. It holds a byte offset, since computing a column walks over
+// linePosition is a place in a file. It holds a byte offset, because computing a column walks over
 // the line.
 type linePosition struct {
 	line int

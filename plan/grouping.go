@@ -44,7 +44,7 @@ func (r Report) itemGroups() []itemGroup {
 }
 
 // signature is equal for items with the same change: the same action on the same kind of object and
-// component, with the same fields. The namespace of a Shoot's control plane does not count, since
+// component, with the same fields. The namespace of a Shoot's control plane does not count, because
 // many values contain it. The object name counts only without fields.
 func signature(item change.Item) string {
 	same := struct {

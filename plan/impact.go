@@ -49,8 +49,8 @@ func impactsOf(i change.Item) []string {
 	return out
 }
 
-// Impacts groups the consequences of a plan by cluster. Impacts and their objects are in the order
-// of risk, highest first, since a line may be truncated.
+// Impacts groups the consequences of a plan by cluster. Impacts and their objects are sorted by
+// risk, highest first, because a line may be truncated.
 func Impacts(p change.Plan) []Impact {
 	return impactsExcept(p, func(change.Item, string) bool { return false })
 }
@@ -165,7 +165,7 @@ func ControlPlanes(p change.Plan) []ControlPlane {
 	return out
 }
 
-// controlPlanePartOf returns the control plane part of an item, or an empty text.
+// controlPlanePartOf returns the control plane part of an item, or an empty string.
 func controlPlanePartOf(i change.Item) string {
 	kind, _, _ := strings.Cut(i.Owner, " ")
 	name := strings.TrimPrefix(i.Object.Name, "virtual-garden-")
@@ -187,7 +187,7 @@ const (
 // fates are all fates, highest risk first.
 var fates = []fate{stopping, restarting, starting}
 
-// fateOf returns the fate in a consequence, or an empty text.
+// fateOf returns the fate in a consequence, or an empty string.
 func fateOf(what string) fate {
 	switch {
 	case what == stopText:

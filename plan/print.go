@@ -113,7 +113,7 @@ func withPrefix(prefix, s string) string {
 }
 
 // countedObjects describes which objects a plan counts. ManagedResources and Secrets that deliver
-// bundles are not counted, since they follow from the bundles.
+// bundles are not counted, because they follow from the bundles.
 const countedObjects = "objects in bundles and declarations"
 
 // SummaryLine returns the summary in one line.

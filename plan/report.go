@@ -41,7 +41,7 @@ type PrintOptions struct {
 	// Limit is the size of Markdown in bytes; 0 is MaxMarkdown.
 	Limit int
 	// More explains how to see omissions, such as "run `pergola diff prod --from main`". It may be
-	// Markdown, since it comes from the program and not from a landscape.
+	// Markdown, because it comes from the program and not from a landscape.
 	More string
 }
 

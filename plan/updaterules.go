@@ -209,7 +209,7 @@ func serviceRanges(e objectChange) []string {
 	return immutableFields("spec.cidrs")(e)
 }
 
-// storedVersions is a rule for definitions: the storage version must remain, since objects are
+// storedVersions is a rule for definitions: the storage version must remain, because objects are
 // stored in it. Former storage versions are unknown here.
 func storedVersions(e objectChange) []string {
 	versions, _ := e.oldValue("spec.versions").([]any)

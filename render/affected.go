@@ -237,8 +237,8 @@ func (s *StateInputs) shootsInOrder() []*landscapes.Declaration {
 	return out
 }
 
-// shoot builds the input of a Shoot; the result is nil if it does not exist or is not bound, and
-// returns the filled-in Shoot. Open fields keep their values of before.
+// shoot builds the input of a Shoot, and returns the filled-in Shoot. The input is nil if the Shoot
+// does not exist or is not bound. Open fields keep their values of before.
 func (s *StateInputs) shoot(d *landscapes.Declaration, before *gardencorev1beta1.Shoot) (*Input, *gardencorev1beta1.Shoot, error) {
 	if d == nil {
 		return nil, nil, nil

@@ -176,7 +176,7 @@ func checkEmptyGardenerTexts(in ruleInput) []finding {
 	return r.findings
 }
 
-// listsAllowingEmptyText names the lists in which an empty text means the core group of the API.
+// listsAllowingEmptyText names the lists in which an empty string means the core group of the API.
 var listsAllowingEmptyText = []string{"apiGroups", "groups"}
 
 // orderedLists names the lists that are read in their order, or as a whole.

@@ -45,7 +45,7 @@ func (r *findingCollector) checkGardenletAccess(in ruleInput, gardenlet fieldVal
 	kubeconfig := connection.lookup("kubeconfig")
 	if bootstrap != bootstrapNone {
 		if kubeconfig.text() != "" {
-			r.add(kubeconfig, TypeForbidden, "must not be set, because the gardenlet gets its first access by %s", bootstrap)
+			r.add(kubeconfig, TypeForbidden, "must not be set, because the gardenlet gets its first access through %s", bootstrap)
 		}
 		return
 	}

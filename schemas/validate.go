@@ -40,7 +40,7 @@ func (o Options) withDefaults() Options {
 }
 
 // defaultCachedRules is the number of rule results stored without a given cache, in about 10 MiB.
-// It is enough for a landscape of any size, since most objects are alike in most parts.
+// It is enough for a landscape of any size, because most objects are alike in most parts.
 const defaultCachedRules = 50_000
 
 // Validate returns all findings about the given objects, sorted. Kinds without a schema have only

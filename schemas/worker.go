@@ -220,7 +220,7 @@ func isWithinPath(outer, inner string) bool {
 }
 
 // checkRules returns the findings of the rules of the kind. If the structure of the new or the old
-// object is broken, it skips rules that fail, since they rely on it. Otherwise it reports the
+// object is broken, it skips rules that fail, because they rely on it. Otherwise it reports the
 // failure as a bug, beside the other findings.
 func (w *worker) checkRules(input ruleInput, broken bool) ([]finding, error) {
 	known, err := w.sources.unitsOf(input.kind.GVK)

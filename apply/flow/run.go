@@ -30,7 +30,7 @@ type Event struct {
 	ID, Title string
 	State     State
 	Message   string
-	// MessageOnly means that only the message is new: the current work or wait of the node.
+	// MessageOnly reports whether only the message is new: the current work or wait of the node.
 	MessageOnly bool
 	Err         error
 	At          time.Time

@@ -40,7 +40,7 @@ const (
 	shootMonitorPeriod = 5 * monitorPeriod
 )
 
-// staleRoleOf checks a lease; the result is nil if missing, and returns nil while it is renewed. A
+// staleRoleOf checks a lease, which is nil if missing, and returns nil while it is renewed. A
 // process that ends normally releases it, and is silent at once.
 func staleRoleOf(lease *coordinationv1.Lease, name string, after time.Duration, now time.Time) *StaleRole {
 	out := &StaleRole{Lease: name}

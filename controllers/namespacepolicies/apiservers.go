@@ -49,7 +49,7 @@ func buildAPIServerRules(slicesOfService []*discoveryv1.EndpointSlice, named []n
 	return rules
 }
 
-// egressRulesTo returns a rule to addresses, or none without addresses or ports, since it would
+// egressRulesTo returns a rule to addresses, or none without addresses or ports, because it would
 // allow everything.
 func egressRulesTo(addresses []netip.Addr, ports []networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolicyEgressRule {
 	if len(addresses) == 0 || len(ports) == 0 {

@@ -81,7 +81,7 @@ func egressSpec(label string, rules ...networkingv1.NetworkPolicyEgressRule) *ne
 	}
 }
 
-// ruleForPeers returns a rule to peers of both families, or none without peers, since such a rule
+// ruleForPeers returns a rule to peers of both families, or none without peers, because such a rule
 // allows everything.
 func ruleForPeers(v4, v6 []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyEgressRule {
 	to := slices.Concat(v4, v6)

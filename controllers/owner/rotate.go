@@ -300,14 +300,14 @@ func (r *run) renewSeedCredentials(ctx context.Context, operations []string) err
 	}
 	for _, operation := range operations {
 		if err := seeds.RequestFromSeeds(ctx, operation); err != nil {
-			return o.Target.Explain(apply.Ref{}, "request renewed access of seeds", err)
+			return o.Target.Explain(apply.Ref{}, "request renewed access for seeds", err)
 		}
 		if operation != gardencorev1beta1.GardenerOperationRenewKubeconfig {
 			continue
 		}
 		// The old CA also signed certificates of gardenlets of self-hosted Shoots.
 		if err := seeds.RequestFromSelfHosted(ctx, operation); err != nil {
-			return o.Target.Explain(apply.Ref{}, "request renewed access of self-hosted Shoots", err)
+			return o.Target.Explain(apply.Ref{}, "request renewed access for self-hosted Shoots", err)
 		}
 	}
 	return nil

@@ -226,7 +226,7 @@ func (m *Manager) parseSetName(set string) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, true
 }
 
-// driftedFields returns the drifted paths with their current owners; no values, since many people
+// driftedFields returns the drifted paths with their current owners; no values, because many people
 // read logs.
 func driftedFields(d apply.DriftEvent) []string {
 	var out []string

@@ -88,7 +88,7 @@ func (b *Builder) Unknown(old Condition, reason, message string, codes ...v1beta
 }
 
 // Failed returns the condition after a failed check; see failedStatus. A transition time ahead of a
-// clock that was set back counts as now, since its threshold would last too long.
+// clock that was set back counts as now, because its threshold would last too long.
 func (b *Builder) Failed(old Condition, last *v1beta1.LastOperation, reason, message string, codes ...v1beta1.ErrorCode) Condition {
 	if now := b.clock.Now(); old.LastTransitionTime.After(now) {
 		old.LastTransitionTime = metav1.NewTime(now)
@@ -97,8 +97,8 @@ func (b *Builder) Failed(old Condition, last *v1beta1.LastOperation, reason, mes
 }
 
 // Update sets the content of a condition. lastTransitionTime changes only with the status,
-// lastUpdateTime with any content. Empty reasons and messages get a default, since the API requires
-// both.
+// lastUpdateTime with any content. Empty reasons and messages get a default, because the API
+// requires both.
 func (b *Builder) Update(old Condition, status v1beta1.ConditionStatus, reason, message string, codes ...v1beta1.ErrorCode) Condition {
 	if reason == "" {
 		reason = ReasonUnspecified

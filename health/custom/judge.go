@@ -96,7 +96,7 @@ func (e *missingError) Error() string {
 	return fmt.Sprintf("field %q is not reported yet", e.field)
 }
 
-// similarFieldHint returns a hint if the object has a field with a nearly equal name, since the
+// similarFieldHint returns a hint if the object has a field with a nearly equal name, because the
 // rule most likely misspells it.
 func similarFieldHint(field string, obj map[string]any) string {
 	field = field[strings.LastIndex(field, ".")+1:]

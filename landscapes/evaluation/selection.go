@@ -19,7 +19,7 @@ func IsSelected(name string) bool {
 	return !strings.HasPrefix(base, "_") && !strings.HasPrefix(base, ".") && !strings.HasSuffix(base, "_test.cue") && !strings.HasSuffix(base, "_tool.cue")
 }
 
-// ParseHeader returns the name in the package clause of a file, or an empty text. ignored reports
+// ParseHeader returns the name in the package clause of a file, or an empty string. ignored reports
 // whether @ignore() before that clause excludes the file from every package.
 func ParseHeader(file File) (packageName string, ignored bool) {
 	syntax, err := parser.ParseFile(file.Name, file.Data, parser.PackageClauseOnly)

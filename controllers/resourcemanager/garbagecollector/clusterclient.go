@@ -49,7 +49,7 @@ func newClusterClient(config *rest.Config, pageSize int64) (*clusterClient, erro
 }
 
 // servedKinds returns the kinds that the API server serves, according to its API groups. A 404 is
-// an error, since a proxy may send it. Upstream takes it for the absence of the kind, which then
+// an error, because a proxy may send it. Upstream takes it for the absence of the kind, which then
 // protects nothing.
 func (c *clusterClient) servedKinds(ctx context.Context, want []schema.GroupVersionKind) ([]servedKind, error) {
 	groups := &metav1.APIGroupList{}

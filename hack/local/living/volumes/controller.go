@@ -75,7 +75,7 @@ func New(options Options) *Controller {
 
 // Run reconciles until the context ends.
 func (c *Controller) Run(ctx context.Context) error {
-	// Pods need an absolute path, since kubelets have other working folders.
+	// Pods need an absolute path, because kubelets have other working folders.
 	folder, err := filepath.Abs(c.Folder)
 	if err != nil {
 		return fmt.Errorf("finding the folder of volumes: %w", err)
