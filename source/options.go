@@ -56,9 +56,10 @@ type Verify struct {
 
 // Limits bound the cost of a remote. Zero means the default.
 type Limits struct {
-	// Transferred bytes of one request. The default is 256 MiB.
+	// Transferred is the maximum number of transferred bytes of one request. The default is 256
+	// MiB.
 	Transferred int64
-	// Unpacked bytes of one fetch. The default is 1 GiB.
+	// Unpacked is the maximum number of unpacked bytes of one fetch. The default is 1 GiB.
 	Unpacked int64
 	// File is the maximum size of a file that is read. Larger ones may exist. The default is 32
 	// MiB.
@@ -66,9 +67,10 @@ type Limits struct {
 	// Object is the maximum size of a transferred file, read or not: it is held in memory while the
 	// transfer is checked. The default is 128 MiB.
 	Object int64
-	// Files are the files of one revision. The default is 100,000.
+	// Files is the maximum number of files of one revision. The default is 100,000.
 	Files int
-	// Submodules are the submodules of one revision, nested ones included. The default is 32.
+	// Submodules is the maximum number of submodules of one revision, nested ones included. The
+	// default is 32.
 	Submodules int
 }
 

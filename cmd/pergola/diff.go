@@ -44,7 +44,7 @@ of these landscapes.
 --from main... (with three dots, as in git diff) begins at the common ancestor of the revision and
 main, as a pull request does. --merge-base does the same. An invalid --from revision is compared as
 far as it renders. If a revision does not contain the landscape, it is treated as empty. With --to,
-the folder is read from the repository alone, which may be bare.
+the folder is read only from the repository, which may be bare.
 
 Both revisions are rendered with the catalogue of this program (or --catalogue). The recorded render
 (pergola golden) shows the changes of another catalogue: commit a new catalogue separately.
