@@ -34,7 +34,7 @@ func NameError(what, name string, known []string) error {
 }
 
 // Hint suggests the names that are close to a name, such as `; did you mean "seed/vpa" or
-// "shoot/vpa"?`; the result is empty if none is close.
+// "shoot/vpa"?`; it is empty if none is close.
 func Hint(name string, known []string) string {
 	near := Similar(name, known)
 	if len(near) == 0 {
