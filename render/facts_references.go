@@ -108,7 +108,7 @@ func ChecksumOf(content map[string][]byte) string {
 
 // encryptedFact represents a Secret that is encrypted in Git: its content is unknown, but changes
 // are visible. It does not depend on the key, so that everyone renders the same.
-func encryptedFact(r across.ConfigReference, sealed map[string]any) ReferenceFact {
+func encryptedFact(r crosscheck.ConfigReference, sealed map[string]any) ReferenceFact {
 	// The input was decoded from JSON or YAML.
 	raw, _ := json.Marshal(map[string]any{"data": sealed["data"], "stringData": sealed["stringData"]})
 	sum := sha256.Sum256(raw)
@@ -221,7 +221,7 @@ func unresolvedReferences(text string, unknown map[string]string) []string {
 
 // Credentials returns the binding, in ReferenceNamespace, that gives a Shoot its infrastructure
 // account, or false if the owner has none.
-func (in Input) Credentials() (across.ConfigReference, bool) {
+func (in Input) Credentials() (crosscheck.ConfigReference, bool) {
 	if in.Owner.Kind != "shoot" {
 		return crosscheck.ConfigReference{}, false
 	}

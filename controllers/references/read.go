@@ -16,7 +16,7 @@ import (
 
 // LookupResult is one reference and its object.
 type LookupResult struct {
-	across.ConfigReference
+	crosscheck.ConfigReference
 	// Namespace is the namespace of the object; empty means the namespace of the owner's
 	// references.
 	Namespace string

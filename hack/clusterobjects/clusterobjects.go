@@ -1,6 +1,6 @@
-// Package world compares all objects of a cluster before a Garden with all objects after it: it
-// finds objects left behind, deleted or changed. It is only for tests and demonstrations.
-package world
+// Package clusterobjects compares all objects of a cluster before a Garden with all objects after
+// it: it finds objects left behind, deleted or changed. It is only for tests and demonstrations.
+package clusterobjects
 
 import (
 	"context"

@@ -111,7 +111,7 @@ func boolToByte(b bool) byte {
 }
 
 // digestObject returns the digest of an object, or zero for nil.
-func (c *checker) digestObject(in *schemas.Input) kept.Key {
+func (c *checker) digestObject(in *schemas.Input) resultcache.Key {
 	if in == nil {
 		return resultcache.Key{}
 	}

@@ -59,8 +59,8 @@ type index struct {
 	// currentNotes are the questions about the current object; nil disables recording.
 	currentNotes *cleanResult
 	// objectDigests are the digests of requested objects, and answers to questions.
-	objectDigests map[*schemas.Input]kept.Key
-	answerDigests map[question]kept.Key
+	objectDigests map[*schemas.Input]resultcache.Key
+	answerDigests map[question]resultcache.Key
 }
 
 func newIndex(inputs []schemas.Input) *index {
