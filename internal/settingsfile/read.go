@@ -24,7 +24,7 @@ type Settings interface {
 }
 
 // Read reads a file into settings, a pointer to a struct, and sets its defaults. Unknown fields,
-// fields that are given twice, values of another type and another kind than want are errors.
+// fields that are given twice, values of another type and a kind other than want are errors.
 func Read(path string, want metav1.TypeMeta, settings Settings) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
