@@ -124,8 +124,8 @@ func TestLongLinesAreReadInTime(t *testing.T) {
 func TestMergeConflicts(t *testing.T) {
 	const sides = "<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> main\n"
 	for name, want := range map[string]string{
-		"x.cue":  "live/x.cue:2:1 Invalid a merge conflict was left here: keep what is right",
-		"x.json": "live/x.json:2:1 Invalid a merge conflict was left here: keep what is right",
+		"x.cue":  "live/x.cue:2:1 Invalid a merge conflict was left here: keep the correct lines",
+		"x.json": "live/x.json:2:1 Invalid a merge conflict was left here: keep the correct lines",
 	} {
 		_, violations := load(t, tree(map[string]string{"live/landscape.yaml": withLayers("[]"), "live/" + name: "\n" + sides}), "live", Options{})
 		require.Len(t, violations, 1, name)

@@ -108,7 +108,7 @@ func TestSameVerdictWithAndWithoutKey(t *testing.T) {
 		"ciphertext that is no base64":       {replaced(good, "GCM,data:", "GCM,data:!"), "is damaged: it does not have the form"},
 		"text after the ciphertext":          {replaced(good, ",type:str]", ",type:str]x"), "is damaged: it does not have the form"},
 		"a kind that there is not":           {replaced(good, ",type:str]", ",type:uint]"), "is damaged: it does not have the form"},
-		"a value of another field":           {replaced(good, values[1], values[0]), "is the encrypted value of stringData.one, which nobody can decrypt in another field"},
+		"a value of another field":           {replaced(good, values[1], values[0]), "is the encrypted value of stringData.one, which cannot be decrypted in another field"},
 		"a field that is not selected":       {replaced(good, "stringData:", "strData:"), "is encrypted, but the SOPS metadata do not select it"},
 		"no signature":                       {withoutLine(good, "    mac:"), "the signature (sops.mac) is damaged or missing"},
 		"cut after the recipients":           {good[:strings.Index(good, "    lastmodified:")], "the signature (sops.mac) is damaged or missing"},

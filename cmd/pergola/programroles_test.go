@@ -34,7 +34,7 @@ func TestWithRole(t *testing.T) {
 		"help":                      {"pergola", []string{"--help"}, "", []string{"--help"}, ""},
 		"a mistyped command":        {"pergola", []string{"validat"}, "", []string{"validat"}, ""},
 		"no such role yet": {"pergola", []string{"--config=FILE"}, "apiVersion: scheduler" + config + "SchedulerConfiguration", nil,
-			"this version of Pergola has no role scheduler: leave the image of gardener-scheduler as it is"},
+			"this version of Pergola has no role scheduler: leave the image of gardener-scheduler unchanged"},
 		"flags in its place": {"pergola", []string{"--config=FILE"}, "apiVersion: gardenlet" + config + "GardenletConfiguration", nil,
 			"the role gardenlet has flags instead of the configuration file of gardenlet: see pergola gardenlet --help"},
 		"another kind":  {"pergola", []string{"--config=FILE"}, "apiVersion: v1\nkind: Config", nil, `has the kind "Config" of "v1", which no role reads`},

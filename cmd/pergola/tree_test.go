@@ -38,7 +38,7 @@ func TestTreeReportsInventoryClusters(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\ncurrent-context: seed\ncontexts:\n- {name: virtual, context: {}}\n- {name: runtime, context: {}}\n- {name: seed, context: {}}\n"), 0o600))
 	flags := &objectFlags{kubeconfig: kubeconfig, context: "virtual"}
-	assert.Equal(t, `neither "local" nor any other owner has an inventory in this cluster: the seed has the inventories of a Seed and its Shoots, the `+
+	assert.Equal(t, `neither "local" nor any other owner has an inventory in this cluster: the seed has the inventories of a Seed and its Shoots, and the `+
 		"runtime cluster has all others; other contexts of the kubeconfig are runtime, seed (--context)", noInventoriesText([]string{"local"}, flags.otherContexts()))
 	flags.context = ""
 	assert.Equal(t, []string{"runtime", "virtual"}, flags.otherContexts())

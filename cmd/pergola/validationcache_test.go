@@ -49,7 +49,7 @@ func TestNoCache(t *testing.T) {
 	writeFile(t, cache, "file", "")
 	out := pergola(t, "validate", dir, "--cache-dir", file)
 	assert.Zero(t, out.code)
-	assert.Contains(t, out.stderr, "Warning: keeping results of validation")
+	assert.Contains(t, out.stderr, "Warning: saving results of validation")
 	t.Setenv(envCacheDir, file)
 	out = pergola(t, "validate", dir)
 	assert.Zero(t, out.code)

@@ -136,13 +136,13 @@ func TestStatusSaysWhoReconciles(t *testing.T) {
 	s.Live, s.Owners[0].HealthCheckedAt = true, &noon
 	assert.Contains(t, printedStatus(s), "Garden local on runtime: Ready now, ")
 	assert.Contains(t, printedStatus(s), "\nConditions are judged now; nothing was written.\n")
-	assert.NotContains(t, printedStatus(s), "Nobody")
+	assert.NotContains(t, printedStatus(s), "No process reconciles")
 
 	s = exampleStatus()
 	s.Owners[0].Reconciler, s.Owners[0].Missing.Reconciler = "laptop_7", false
-	assert.Contains(t, printedStatus(s), "\nlaptop_7 reconciles it.\nNobody reconciles the others: ")
+	assert.Contains(t, printedStatus(s), "\nlaptop_7 reconciles it.\nNo process reconciles the others: ")
 	s.Owners[1].Missing.Reconciler, s.Owners[1].Shoots[0].Missing.Reconciler, s.Owners[1].Shoots[1].Missing.Reconciler, s.Owners[1].Shoots[2].Missing.Reconciler = false, false, false, false
-	assert.NotContains(t, printedStatus(s), "Nobody", "what is not known, or ourselves, is not claimed")
+	assert.NotContains(t, printedStatus(s), "No process reconciles", "what is not known, or ourselves, is not claimed")
 }
 
 // TestPrintOfInvalidFiles: with invalid files nothing can be judged, so no hint mentions

@@ -137,7 +137,7 @@ func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
 	w.clock.Step(operationStartTime + time.Second)
 	got = waiting()
 	require.Len(t, got, 2, got)
-	assert.Contains(t, got[0], "after that one has started: the operation \"reconcile\" of Shoot default/queue has not started yet and blocks others until its controller starts it; to withdraw it, on cluster virtual: kubectl ")
+	assert.Contains(t, got[0], "the first sync after its start requests this one: the operation \"reconcile\" of Shoot default/queue has not started yet and blocks others until its controller starts it; to withdraw it, on cluster virtual: kubectl ")
 
 	assert.Equal(t, "reconcile", takeOperation(t, "queue"))
 	got = waiting()

@@ -114,7 +114,7 @@ func TestInvalidConfigurations(t *testing.T) {
 		"period":                  {configurationHead + "controllers: {health: {syncPeriod: «1s}}\n", []string{`controllers.health.syncPeriod: Invalid value: "1s": must be 15s or more`}},
 		"lease":                   {configurationHead + "leaderElection: {leaseDuration: «5s}\n", []string{"leaderElection.leaseDuration: Invalid value"}},
 		"several namespaces":      {configurationHead + "sourceClientConnection: {«namespaces: [a, b]}\n", []string{"sourceClientConnection.namespaces: Too many"}},
-		"what there is not":       {configurationHead + "controllers: {csrApprover: {enabled: «true}}\n", []string{"controllers.csrApprover.enabled: Forbidden: Pergola has no such controller"}},
+		"what there is not":       {configurationHead + "controllers: {csrApprover: {enabled: «true}}\n", []string{"controllers.csrApprover.enabled: Forbidden: Pergola does not have this controller"}},
 		"an authorizer":           {configurationHead + "webhooks: {nodeAgentAuthorizer: {enabled: «true}}\n", []string{"webhooks.nodeAgentAuthorizer.enabled: Forbidden"}},
 		"webhooks without keys":   {"«" + configurationHead + "webhooks: {seccompProfile: {enabled: true}}\n", []string{"server.webhooks.tls.serverCertDir: Required value"}},
 		"settings of one webhook": {configurationHead + "«webhooks: {projectedTokenMount: {enabled: true, expirationSeconds: 1}}\nserver: {webhooks: {tls: {serverCertDir: x}}}\n", []string{"webhooks: Invalid value"}},

@@ -162,7 +162,7 @@ func TestForeignPoliciesAreLeftAlone(t *testing.T) {
 	service := s.service("web", nil, port(80, 8080))
 	s.pod(s.ns, "client", "web-tcp-8080")
 	s.eventually("an event says so", func() bool {
-		return s.hasEvent(reasonTaken, "NetworkPolicy "+s.ns+"/ingress-to-web-tcp-8080 belongs to somebody else")
+		return s.hasEvent(reasonTaken, "NetworkPolicy "+s.ns+"/ingress-to-web-tcp-8080 belongs to another owner")
 	})
 	s.waitForPolicies("NS/ingress-to-web-tcp-9090", "NS/ingress-to-web-tcp-8080", "NS/egress-to-web-tcp-8080")
 	assert.Equal(t, same.ResourceVersion, s.policy("NS/ingress-to-web-tcp-8080").ResourceVersion)
