@@ -17,7 +17,7 @@ func (r *setRun) admitChange(ctx context.Context, w applyRequest, live *unstruct
 		return nil
 	}
 	if err := r.opts.Admit(ctx, live, answer); err != nil {
-		return &ObjectError{Cluster: r.cluster.name, Object: w.ref, Op: "apply", Reason: Invalid, Source: w.source, Message: err.Error(),
+		return &ObjectError{Cluster: r.cluster.name, Object: w.ref, Op: "apply", Reason: ReasonInvalid, Source: w.source, Message: err.Error(),
 			Hint: "revert the change, or make it in an allowed way"}
 	}
 	return nil

@@ -24,7 +24,7 @@ var apiManagedFieldSets = []apiManagedFields{
 	// controller" (k8s.io/api/rbac/v1: ClusterRole)
 	{
 		kind:   schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"},
-		when:   hasField("aggregationRule"),
+		when:   fieldPredicate("aggregationRule"),
 		fields: [][]string{{"rules"}},
 	},
 	// set on creation and by the subresource finalize (pkg/registry/core/namespace/strategy.go);
@@ -48,8 +48,8 @@ var apiManagedFieldSets = []apiManagedFields{
 	},
 	{
 		kind: schema.GroupKind{Kind: "PersistentVolumeClaim"},
-		fields: append([][]string{annotation("volume.kubernetes.io/storage-provisioner"), annotation("volume.beta.kubernetes.io/storage-provisioner"),
-			annotation("volume.kubernetes.io/selected-node")}, boundAnnotations...),
+		fields: append([][]string{annotationPath("volume.kubernetes.io/storage-provisioner"), annotationPath("volume.beta.kubernetes.io/storage-provisioner"),
+			annotationPath("volume.kubernetes.io/selected-node")}, boundAnnotations...),
 	},
 	// "populated with a token" by the control plane (k8s.io/api/core/v1:
 	// SecretTypeServiceAccountToken)
@@ -58,37 +58,37 @@ var apiManagedFieldSets = []apiManagedFields{
 		when: func(o *unstructured.Unstructured) bool {
 			return o.Object["type"] == "kubernetes.io/service-account-token"
 		},
-		fields: [][]string{annotation("kubernetes.io/service-account.uid"), {"data", "token"}, {"data", "ca.crt"}, {"data", "namespace"},
+		fields: [][]string{annotationPath("kubernetes.io/service-account.uid"), {"data", "token"}, {"data", "ca.crt"}, {"data", "namespace"},
 			{"stringData", "token"}, {"stringData", "ca.crt"}, {"stringData", "namespace"}},
 	},
 	{ // pkg/controller/deployment/util: RevisionAnnotation and its siblings
 		kind: deploymentKind,
-		fields: [][]string{annotation("deployment.kubernetes.io/revision"), annotation("deployment.kubernetes.io/revision-history"),
-			annotation("deployment.kubernetes.io/desired-replicas"), annotation("deployment.kubernetes.io/max-replicas")},
+		fields: [][]string{annotationPath("deployment.kubernetes.io/revision"), annotationPath("deployment.kubernetes.io/revision-history"),
+			annotationPath("deployment.kubernetes.io/desired-replicas"), annotationPath("deployment.kubernetes.io/max-replicas")},
 	},
 	{ // apps/v1 stores a field of an older version here (pkg/apis/apps/v1/conversion.go)
 		kind:   schema.GroupKind{Group: "apps", Kind: "DaemonSet"},
-		fields: [][]string{annotation("deprecated.daemonset.template.generation")},
+		fields: [][]string{annotationPath("deprecated.daemonset.template.generation")},
 	},
 	// autoscaling/v1 stores the status of newer versions here
 	// (pkg/apis/autoscaling/v1/conversion.go)
 	{
 		kind:   hpaKind,
-		fields: [][]string{annotation("autoscaling.alpha.kubernetes.io/conditions"), annotation("autoscaling.alpha.kubernetes.io/current-metrics")},
+		fields: [][]string{annotationPath("autoscaling.alpha.kubernetes.io/conditions"), annotationPath("autoscaling.alpha.kubernetes.io/current-metrics")},
 	},
 	{ // written with every change of the addresses (pkg/controller/endpoint)
 		kind:   schema.GroupKind{Kind: "Endpoints"},
-		fields: [][]string{annotation("endpoints.kubernetes.io/last-change-trigger-time")},
+		fields: [][]string{annotationPath("endpoints.kubernetes.io/last-change-trigger-time")},
 	},
 }
 
 // boundAnnotations are set by the volume binder (k8s.io/component-helpers/storage/volume:
 // AnnBindCompleted, AnnBoundByController).
-var boundAnnotations = [][]string{annotation("pv.kubernetes.io/bind-completed"), annotation("pv.kubernetes.io/bound-by-controller")}
+var boundAnnotations = [][]string{annotationPath("pv.kubernetes.io/bind-completed"), annotationPath("pv.kubernetes.io/bound-by-controller")}
 
-func annotation(name string) []string { return []string{"metadata", "annotations", name} }
+func annotationPath(name string) []string { return []string{"metadata", "annotations", name} }
 
-func hasField(path ...string) func(*unstructured.Unstructured) bool {
+func fieldPredicate(path ...string) func(*unstructured.Unstructured) bool {
 	return func(o *unstructured.Unstructured) bool {
 		v, found, _ := unstructured.NestedFieldNoCopy(o.Object, path...)
 		return found && v != nil

@@ -72,7 +72,7 @@ func TestStartingWebhookIsRetried(t *testing.T) {
 		_, err = f.apply(f.set(f.widgets(), f.widget(fmt.Sprintf("w%d", refusals.Load()))))
 		return err != nil
 	}, 20*time.Second, 50*time.Millisecond)
-	assert.Equal(t, WebhookDenied, ReasonOf(err))
+	assert.Equal(t, ReasonWebhookDenied, ReasonOf(err))
 	assert.ErrorContains(t, err, "does not answer")
 
 	refusals.Store(3)

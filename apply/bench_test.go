@@ -39,7 +39,7 @@ func (f *fixture) applyBarePatches(set Set) {
 	for _, o := range set.Objects {
 		mapping, err := f.c.Mapping(f.ctx, o.GroupVersionKind())
 		require.NoError(f, err)
-		body, err := payload(o)
+		body, err := encodeBody(o)
 		require.NoError(f, err)
 		bodies[mapping] = append(bodies[mapping], [2]string{o.GetName(), string(body)})
 	}

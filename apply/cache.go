@@ -149,7 +149,7 @@ func (w *watchedResource) run(ctx context.Context) {
 			w.recordList(err)
 		}
 		if refused {
-			pause = unreadTimeout // the next reader requests a list
+			pause = idleTimeout // the next reader requests a list
 		}
 		if w.cluster.clock.Since(started) > time.Minute {
 			pause = 500 * time.Millisecond
@@ -182,7 +182,7 @@ func (w *watchedResource) listPage(ctx context.Context, o metav1.ListOptions) (r
 		return nil, err
 	}
 	for i := range list.Items {
-		list.Items[i] = *w.store.shrinkObject(&list.Items[i])
+		list.Items[i] = *w.store.trimObject(&list.Items[i])
 	}
 	return list, nil
 }
@@ -204,7 +204,7 @@ func (listOnly) IsWatchListSemanticsUnSupported() bool { return true }
 
 // Get returns an object from the live cache, without managedFields. The cache holds the objects
 // with the managed-by label. Only the first Get of a kind makes a request: the list. If the object
-// does not exist, Get returns a NotFound error.
+// does not exist, Get returns a ReasonNotFound error.
 func (c *Cluster) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	w, err := c.readyResource(ctx, ref.GVK())
 	if err != nil {

@@ -25,17 +25,17 @@ func (c *Cluster) objectErrorFor(ref Ref, op string, err error) *ObjectError {
 	if errors.As(err, &done) {
 		return done
 	}
-	out := &ObjectError{Cluster: c.name, Object: ref, Op: op, Reason: Other, Err: err}
+	out := &ObjectError{Cluster: c.name, Object: ref, Op: op, Reason: ReasonOther, Err: err}
 	if ref.GroupKind() == secretKind {
 		out.Err = withoutValues(err)
 	}
 	out.Message = redact.Text(out.Err.Error())
 	switch {
-	case explainTyped(out, err):
+	case explainSchemaError(out, err):
 	case c.explainConnection(out):
 	case c.explainStatus(out):
 	case meta.IsNoMatchError(out.Err):
-		out.Reason = NoKind
+		out.Reason = ReasonKindNotServed
 		out.Message = fmt.Sprintf("the API server does not know %s %s", ref.APIVersion, ref.Kind)
 		out.Hint = "install the CustomResourceDefinition of this kind first, or check apiVersion"
 	}
@@ -78,19 +78,19 @@ func (c *Cluster) explainConnection(e *ObjectError) bool {
 	)
 	switch {
 	case errors.Is(e.Err, context.Canceled):
-		e.Reason, e.Message = Canceled, "interrupted before it was done"
+		e.Reason, e.Message = ReasonCanceled, "interrupted before it was done"
 		e.Hint = "run again to complete it"
 	case errors.Is(e.Err, context.DeadlineExceeded):
-		e.Reason = Timeout
+		e.Reason = ReasonTimeout
 		e.Hint = "run again, or allow more time"
 	case errors.As(e.Err, &invalid) && invalid.Reason == x509.Expired:
-		e.Reason = CertificateExpired
+		e.Reason = ReasonCertificateExpired
 		e.Hint = "the certificate of the API server has expired: renew it"
 	case errors.As(e.Err, &verify):
-		e.Reason = Unreachable
+		e.Reason = ReasonUnreachable
 		e.Hint = "the certificate of the API server does not match the CA in the kubeconfig"
 	case errors.As(e.Err, &down):
-		e.Reason, e.Message = Unreachable, redact.Text(down.Error())
+		e.Reason, e.Message = ReasonUnreachable, redact.Text(down.Error())
 		e.Hint = "check that the API server runs, and check its address and the network to it"
 	default:
 		return false
@@ -106,7 +106,7 @@ func (c *Cluster) explainStatus(e *ObjectError) bool {
 	switch {
 	case explainWebhook(e, status):
 	case hasCause(status, "NamespaceTerminating"):
-		e.Reason = TerminatingNamespace
+		e.Reason = ReasonTerminatingNamespace
 		e.Hint = "the namespace is being deleted: wait until it no longer exists, then run again"
 	case apierrors.IsUnauthorized(e.Err):
 		c.explainUnauthorized(e)
@@ -117,12 +117,12 @@ func (c *Cluster) explainStatus(e *ObjectError) bool {
 	case apierrors.IsInvalid(e.Err):
 		explainInvalid(e, status)
 	case apierrors.IsBadRequest(e.Err):
-		e.Reason = Invalid
+		e.Reason = ReasonInvalid
 		e.Hint = "correct the object"
 	case apierrors.IsNotFound(e.Err):
 		explainNotFound(e, status)
 	case apierrors.IsTimeout(e.Err), apierrors.IsServerTimeout(e.Err), apierrors.IsTooManyRequests(e.Err):
-		e.Reason = Timeout
+		e.Reason = ReasonTimeout
 		e.Hint = "the API server is overloaded or its storage is slow; run again"
 	}
 	return true
@@ -141,9 +141,9 @@ func hasCause(s metav1.Status, cause metav1.CauseType) bool {
 }
 
 var (
-	webhookPattern  = regexp.MustCompile(`admission webhook "([^"]+)" denied|failed calling webhook "([^"]+)"|ValidatingAdmissionPolicy '([^']+)'`)
-	forbiddenByRBAC = regexp.MustCompile(`User "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
-	managerPattern  = regexp.MustCompile(`conflict with "([^"]+)"`)
+	webhookPattern         = regexp.MustCompile(`admission webhook "([^"]+)" denied|failed calling webhook "([^"]+)"|ValidatingAdmissionPolicy '([^']+)'`)
+	forbiddenByRBACPattern = regexp.MustCompile(`User "([^"]*)" cannot (\S+) resource "([^"]*)" in API group "([^"]*)"(?: in the namespace "([^"]*)")?`)
+	managerPattern         = regexp.MustCompile(`conflict with "([^"]+)"`)
 )
 
 func explainWebhook(e *ObjectError, s metav1.Status) bool {
@@ -151,7 +151,7 @@ func explainWebhook(e *ObjectError, s metav1.Status) bool {
 	if m == nil {
 		return false
 	}
-	e.Reason, e.Webhook = WebhookDenied, m[1]+m[2]+m[3]
+	e.Reason, e.Webhook = ReasonWebhookDenied, m[1]+m[2]+m[3]
 	e.Hint = fmt.Sprintf("%s does not admit the object: follow its message", e.Webhook)
 	if isPolicyWithoutParameters(s.Message) {
 		e.Hint = fmt.Sprintf("define the kind from which %s takes its parameters; if it was defined just now, the API server knows it within 30s: run again", e.Webhook)
@@ -163,7 +163,7 @@ func explainWebhook(e *ObjectError, s metav1.Status) bool {
 }
 
 func (c *Cluster) explainUnauthorized(e *ObjectError) {
-	e.Reason = Unauthorized
+	e.Reason = ReasonUnauthorized
 	e.Hint = "the API server rejects the credentials in the kubeconfig: renew them"
 	if c.config.Transport != nil {
 		e.Hint = "the API server rejects the credentials: their issuer renews them, also at the end of a running rotation, and they are read again automatically"
@@ -174,14 +174,14 @@ func (c *Cluster) explainUnauthorized(e *ObjectError) {
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err == nil && c.clock.Now().After(cert.NotAfter) {
-		e.Reason = CertificateExpired
+		e.Reason = ReasonCertificateExpired
 		e.Hint = fmt.Sprintf("the client certificate of %q expired on %s: issue a new kubeconfig",
 			cert.Subject.CommonName, cert.NotAfter.UTC().Format(time.DateOnly))
 	}
 }
 
 func explainConflict(e *ObjectError, s metav1.Status) {
-	e.Reason = Conflict
+	e.Reason = ReasonConflict
 	for _, cause := range s.Details.Causes {
 		if cause.Type != metav1.CauseTypeFieldManagerConflict {
 			continue
@@ -202,7 +202,7 @@ func conflictHint(ref Ref, force string) string {
 }
 
 func explainInvalid(e *ObjectError, s metav1.Status) {
-	e.Reason = Invalid
+	e.Reason = ReasonInvalid
 	e.Hint = "correct the object"
 	if s.Details == nil {
 		return
@@ -224,7 +224,7 @@ func explainInvalid(e *ObjectError, s metav1.Status) {
 		e.Hint = "correct " + strings.Join(e.Fields, ", ") + " in the declaration"
 	}
 	if isImmutable(e.Err) {
-		e.Reason = Immutable
+		e.Reason = ReasonImmutable
 		e.Hint = immutableHint("")
 	}
 }
@@ -236,16 +236,16 @@ func immutableHint(how string) string {
 		"; if someone recreated it manually, delete it: the next run creates it as declared"
 }
 
-// dumpLength is the length, in bytes, from which a value in a message counts as the dump of a whole
-// structure, which no one reads.
-const dumpLength = 200
+// minDumpLength is the length, in bytes, from which a value in a message counts as the dump of a
+// whole structure, which no one reads.
+const minDumpLength = 200
 
 // withoutDump returns a validation message without its value if that is long: "Invalid value: {…}:
 // field is immutable".
 func withoutDump(message string) string {
 	what, rest, found := strings.Cut(message, ": ")
 	i := strings.LastIndex(rest, ": ")
-	if !found || i < dumpLength {
+	if !found || i < minDumpLength {
 		return message
 	}
 	return what + ": " + rest[i+2:]
@@ -253,34 +253,34 @@ func withoutDump(message string) string {
 
 // The server reports an object that does not fit its schema with code 500 and no details.
 var (
-	typedPattern    = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): (?:errors:\s*)?`)
-	typedField      = regexp.MustCompile(`^\s*\.(.+?): (expected [^,\n]+|field not declared in schema|duplicate entries for key)(.*)$`)
-	typedValue      = regexp.MustCompile(`&value\.valueUnstructured\{Value:(.*)\}|&\{(.*)\}$`)
-	unconvertedForm = regexp.MustCompile(`^failed to convert new object \([^)]*\) to proper version: unable to convert [^:]*: `)
+	schemaErrorPattern     = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): (?:errors:\s*)?`)
+	schemaFaultPattern     = regexp.MustCompile(`^\s*\.(.+?): (expected [^,\n]+|field not declared in schema|duplicate entries for key)(.*)$`)
+	dumpedValuePattern     = regexp.MustCompile(`&value\.valueUnstructured\{Value:(.*)\}|&\{(.*)\}$`)
+	conversionErrorPattern = regexp.MustCompile(`^failed to convert new object \([^)]*\) to proper version: unable to convert [^:]*: `)
 )
 
-// explainTyped explains a refused apply with fields that the schema does not know or has with
+// explainSchemaError explains a refused apply with fields that the schema does not know or has with
 // another type. For a Secret it reports only the first field, without the value.
-func explainTyped(e *ObjectError, err error) bool {
+func explainSchemaError(e *ObjectError, err error) bool {
 	status, ok := statusOf(err)
 	if !ok {
 		return false
 	}
 	secret := e.Object.GroupKind() == secretKind
-	if form := unconvertedForm.FindString(status.Message); form != "" {
-		e.Reason, e.Hint = Invalid, "a value has a form that its field does not allow: correct it"
+	if form := conversionErrorPattern.FindString(status.Message); form != "" {
+		e.Reason, e.Hint = ReasonInvalid, "a value has a form that its field does not allow: correct it"
 		if !secret {
 			e.Message = redact.Text(strings.TrimPrefix(status.Message, form))
 		}
 		return true
 	}
-	head := typedPattern.FindString(status.Message)
+	head := schemaErrorPattern.FindString(status.Message)
 	if head == "" {
 		return false
 	}
 	var said []string
 	for _, line := range strings.Split(strings.TrimPrefix(status.Message, head), "\n") {
-		m := typedField.FindStringSubmatch(line)
+		m := schemaFaultPattern.FindStringSubmatch(line)
 		if m == nil {
 			continue
 		}
@@ -289,23 +289,23 @@ func explainTyped(e *ObjectError, err error) bool {
 			said = append(said, m[1]+": "+m[2])
 			break
 		}
-		said = append(said, m[1]+": "+m[2]+typedValue.ReplaceAllString(m[3], "$1$2"))
+		said = append(said, m[1]+": "+m[2]+dumpedValuePattern.ReplaceAllString(m[3], "$1$2"))
 	}
 	if len(said) == 0 {
 		return false
 	}
-	e.Reason, e.Message = Invalid, redact.Text(strings.Join(said, "; "))
+	e.Reason, e.Message = ReasonInvalid, redact.Text(strings.Join(said, "; "))
 	e.Hint = "correct " + strings.Join(e.Fields, ", ") + " in the declaration"
 	return true
 }
 
 func explainNotFound(e *ObjectError, s metav1.Status) {
-	e.Reason = NotFound
+	e.Reason = ReasonNotFound
 	switch {
 	case s.Details != nil && s.Details.Kind == "namespaces" && e.Object.Kind != "Namespace":
 		e.Hint = fmt.Sprintf("create the Namespace %s first", e.Object.Namespace)
 	case e.Op == "apply":
-		e.Reason = NoKind
+		e.Reason = ReasonKindNotServed
 		e.Hint = "the API server does not serve this kind: check its CustomResourceDefinition or APIService"
 	}
 }

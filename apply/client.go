@@ -39,7 +39,7 @@ func (c *Cluster) patchApply(ctx context.Context, o *unstructured.Unstructured, 
 	if opts.uid != "" {
 		o = withUID(o, opts.uid)
 	}
-	body, err := payload(o)
+	body, err := encodeBody(o)
 	if err != nil {
 		return nil, false, err
 	}
@@ -104,12 +104,12 @@ func (c *Cluster) patch(ctx context.Context, m *meta.RESTMapping, path []string,
 	if err != nil {
 		return nil, false, err
 	}
-	answer, err := decodeAnswer(raw)
+	answer, err := decodeResponse(raw)
 	if err != nil {
 		return nil, false, err
 	}
 	if !opts.dry {
-		c.cacheAnswer(m, answer)
+		c.cacheResponse(m, answer)
 	}
 	return answer, code == http.StatusCreated, nil
 }
@@ -137,7 +137,7 @@ func pathOf(m *meta.RESTMapping, namespace, name string) []string {
 	return append(path, m.Resource.Resource, name)
 }
 
-func (c *Cluster) cacheAnswer(m *meta.RESTMapping, o *unstructured.Unstructured) {
+func (c *Cluster) cacheResponse(m *meta.RESTMapping, o *unstructured.Unstructured) {
 	c.mu.Lock()
 	w := c.stores[m.Resource]
 	c.mu.Unlock()
@@ -148,7 +148,7 @@ func (c *Cluster) cacheAnswer(m *meta.RESTMapping, o *unstructured.Unstructured)
 		w.forget(o) // this write removed its last finalizer
 		return
 	}
-	w.storeAnswer(o)
+	w.storeResponse(o)
 }
 
 // delete deletes exactly this object (by UID). gone means that the server has removed it; otherwise
@@ -184,7 +184,7 @@ func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, prop
 	}
 	if answer := (&unstructured.Unstructured{}); err == nil && !gone && !dry && answer.UnmarshalJSON(raw) == nil && answer.GetUID() == uid {
 		// the answer shows the finalizers that the deletion waits for
-		c.cacheAnswer(mapping, answer)
+		c.cacheResponse(mapping, answer)
 	}
 	if gone && !dry {
 		c.mu.Lock()
@@ -215,12 +215,12 @@ func isDeletionDone(raw []byte) bool {
 	return len(answer.GetFinalizers()) == 0 && (answer.GetDeletionTimestamp() == nil || grace != nil && *grace == 0)
 }
 
-// decodeAnswer decodes the object that a server returned. Its error does not quote the answer,
+// decodeResponse decodes the object that a server returned. Its error does not quote the answer,
 // which may contain a Secret.
-func decodeAnswer(raw []byte) (*unstructured.Unstructured, error) {
+func decodeResponse(raw []byte) (*unstructured.Unstructured, error) {
 	answer := &unstructured.Unstructured{}
 	if err := answer.UnmarshalJSON(raw); err != nil {
-		return nil, safeErrorf("the answer of the server cannot be read")
+		return nil, valueFreeErrorf("the answer of the server cannot be read")
 	}
 	return answer, nil
 }

@@ -84,7 +84,7 @@ func addRequiredFields(o *unstructured.Unstructured) {
 		spec = []string{"spec", "template", "spec"}
 		labels, _, _ := unstructured.NestedStringMap(o.Object, "spec", "selector", "matchLabels")
 		have, _, _ := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "labels")
-		_ = unstructured.SetNestedStringMap(o.Object, merge(have, labels), "spec", "template", "metadata", "labels")
+		_ = unstructured.SetNestedStringMap(o.Object, mergeMaps(have, labels), "spec", "template", "metadata", "labels")
 	case "Job":
 		spec = []string{"spec", "template", "spec"}
 		set("Never", append(spec, "restartPolicy")...)
@@ -385,7 +385,7 @@ func (f *fixture) mergeLosses(t *testing.T, c corpusCase) ([]string, error) {
 		if err := f.createOrUpdateAsOther(withTakeoverFields(foreign)); err != nil {
 			return nil, fmt.Errorf("the object of before: %w", err)
 		}
-		foreign.SetLabels(merge(foreign.GetLabels(), map[string]string{gardenerKeys().ManagedByLabel: "gardener"}))
+		foreign.SetLabels(mergeMaps(foreign.GetLabels(), map[string]string{gardenerKeys().ManagedByLabel: "gardener"}))
 		f.other = "somebody"
 	}
 	if err := f.createOrUpdateAsOther(foreign); err != nil {

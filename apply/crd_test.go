@@ -46,7 +46,7 @@ func TestDefinitionAndObjectInOneSet(t *testing.T) {
 	stuck.SetFinalizers([]string{"test.example.com/stuck"})
 	f.mustApply(f.set(f.widgets(), stuck))
 	r, err := f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{Timeout: 200 * time.Millisecond})
-	assert.Equal(t, Stuck, ReasonOf(err))
+	assert.Equal(t, ReasonStuckDeletion, ReasonOf(err))
 	assert.Equal(t, 2, r.Count(Deleting))
 	assert.Contains(t, r.Objects[len(r.Objects)-1].Message, "waits until Widget")
 	f.removeFinalizers(stuck)
@@ -63,8 +63,8 @@ func TestObjectsOfAFailedDefinitionAreSkipped(t *testing.T) {
 	var all Errors
 	require.ErrorAs(t, err, &all)
 	require.Len(t, all, 2)
-	assert.Equal(t, Invalid, all[0].Reason, "root cause first")
-	assert.Equal(t, SkippedDependency, all[1].Reason)
+	assert.Equal(t, ReasonInvalid, all[0].Reason, "root cause first")
+	assert.Equal(t, ReasonSkippedDependency, all[1].Reason)
 	assert.Equal(t, "Widget", all[1].Object.Kind)
 	assert.Contains(t, all[1].Message, "because CustomResourceDefinition widgets")
 	assert.Equal(t, Created, actions(r)["ConfigMap/c"])
@@ -74,7 +74,7 @@ func TestObjectsOfAFailedDefinitionAreSkipped(t *testing.T) {
 func TestUnknownKind(t *testing.T) {
 	f := newFixture(t)
 	r, err := f.apply(f.set(f.widget("w"), f.configMap("c", "x")))
-	assert.Equal(t, NoKind, ReasonOf(err))
+	assert.Equal(t, ReasonKindNotServed, ReasonOf(err))
 	assert.ErrorContains(t, err, "install the CustomResourceDefinition")
 	assert.Equal(t, Created, actions(r)["ConfigMap/c"])
 }
@@ -102,10 +102,10 @@ func TestFailedNamespaceSkipsItsObjects(t *testing.T) {
 	_, err := f.apply(f.set(ns, inside))
 	var all Errors
 	require.ErrorAs(t, err, &all)
-	assert.Equal(t, []Reason{Invalid, SkippedDependency}, []Reason{all[0].Reason, all[1].Reason})
+	assert.Equal(t, []Reason{ReasonInvalid, ReasonSkippedDependency}, []Reason{all[0].Reason, all[1].Reason})
 	orphan := f.configMap("c", "x")
 	orphan.SetNamespace("no-such-namespace")
 	_, err = f.apply(f.set(orphan))
-	assert.Equal(t, NotFound, ReasonOf(err))
+	assert.Equal(t, ReasonNotFound, ReasonOf(err))
 	assert.True(t, strings.Contains(err.Error(), "create the Namespace no-such-namespace first"), err)
 }

@@ -61,7 +61,7 @@ func (r *setRun) deleteSet(ctx context.Context, o DeleteOptions) {
 			leaving = append(leaving, e)
 		}
 	}
-	items := r.filterApproved(r.examine(ctx, leaving), o.Approve)
+	items := r.filterApproved(r.findDeletionCandidates(ctx, leaving), o.Approve)
 	r.deletePhases(ctx, teardownPhases(items), func() time.Duration { return r.opts.DeleteTimeout }, true)
 	if len(r.entries) > 0 || r.dry {
 		r.saveState(ctx)
@@ -195,9 +195,9 @@ func (r *setRun) deleteObject(ctx context.Context, c deletionCandidate, deadline
 	switch {
 	case err == nil:
 		return out
-	case errors.As(err, &stuck) && stuck.Reason == Stuck && !strict:
+	case errors.As(err, &stuck) && stuck.Reason == ReasonStuckDeletion && !strict:
 		return outcome{ref: out.ref, action: Deleting, message: stuck.Message}
-	case errors.As(err, &stuck) && stuck.Reason == Stuck:
+	case errors.As(err, &stuck) && stuck.Reason == ReasonStuckDeletion:
 		return outcome{ref: out.ref, action: Deleting, message: stuck.Message, err: stuck}
 	}
 	return r.failedDeletion(out.ref, err)
@@ -220,7 +220,7 @@ func (r *setRun) deletingOutcome(live *unstructured.Unstructured) outcome {
 func (r *setRun) failedDeletion(ref Ref, err error) outcome {
 	e := r.cluster.objectErrorFor(ref, "delete", err)
 	if apierrors.IsConflict(err) {
-		e.Reason, e.Hint = Conflict, "the object was replaced meanwhile; run again"
+		e.Reason, e.Hint = ReasonConflict, "the object was replaced meanwhile; run again"
 	}
 	return outcome{ref: ref, action: Failed, message: e.Message, err: e}
 }

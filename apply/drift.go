@@ -31,7 +31,7 @@ type driftTracker struct {
 	sets       map[*Cluster]map[string]map[objectKey]bool // the objects of each set
 	watchers   map[int]func(*Cluster, ChangeEvent)
 	nextID     int
-	secretSums secretSums
+	secretSums secretChecksums
 }
 
 type trackedObject struct {
@@ -45,14 +45,14 @@ type trackedObject struct {
 	cleanState string
 }
 
-// state combines everything that decides about drift, without reading the fields. It is "" for
-// Secrets, whose values are compared, and if the server sends no resourceVersion.
-func (o *trackedObject) state(now *unstructured.Unstructured) string {
+// fingerprint combines everything that decides about drift, without reading the fields. It is ""
+// for Secrets, whose values are compared, and if the server sends no resourceVersion.
+func (o *trackedObject) fingerprint(now *unstructured.Unstructured) string {
 	version := now.GetResourceVersion()
 	if version == "" || groupKindOf(now) == secretKind {
 		return ""
 	}
-	return strings.Join(append([]string{version, string(now.GetUID()), o.entry.LiveDigest, o.manager}, o.entry.CreateOnly...), " ")
+	return strings.Join(append([]string{version, string(now.GetUID()), o.entry.LiveDigest, o.manager}, o.entry.CreateOnlyFields...), " ")
 }
 
 func newTracker() *driftTracker {
@@ -192,27 +192,27 @@ func (t *driftTracker) detectDrift(c *Cluster, e ChangeEvent) *DriftEvent {
 		out.Deleted = true
 		return out
 	}
-	state := o.state(now)
+	state := o.fingerprint(now)
 	if state != "" && state == o.cleanState {
 		return nil // every watch begins with all existing objects
 	}
-	sum := liveDigest(now, o.manager, o.entry.CreateOnly)
+	sum := liveDigest(now, o.manager, o.entry.CreateOnlyFields)
 	if sum == o.entry.LiveDigest && t.hasSameValues(c, e.Old, now, o.manager) {
 		o.reportedDigest, o.cleanState = "", state
 		return nil
 	}
 	if groupKindOf(now) == secretKind {
-		sum += t.secretSums.sumOwned(now, o.manager)
+		sum += t.secretSums.ownedChecksum(now, o.manager)
 	}
 	if sum == o.reportedDigest {
 		return nil
 	}
 	o.reportedDigest = sum
 	if e.Old != nil {
-		out.Fields = driftedFields(e.Old, now, o.manager, o.entry.CreateOnly)
+		out.Fields = driftedFields(e.Old, now, o.manager, o.entry.CreateOnlyFields)
 		// the event may be our own write, judged only after someone else's next write
 		if len(out.Fields) == 0 && e.New != nil {
-			out.Fields = driftedFields(e.New, now, o.manager, o.entry.CreateOnly)
+			out.Fields = driftedFields(e.New, now, o.manager, o.entry.CreateOnlyFields)
 		}
 	}
 	return out

@@ -56,7 +56,7 @@ func (s *droppedFieldSearch) compare(p fieldpath.Path, wanted any) {
 		switch {
 		case there:
 			s.compareInside(p, wanted, have)
-		case s.isMeaningful(p, wanted):
+		case s.isSet(p, wanted):
 			outer, _ := lookupSent(s.sent.Object, p[:n])
 			s.found = append(s.found, droppedField{p[:n], outer})
 		}
@@ -74,7 +74,7 @@ func (s *droppedFieldSearch) compareInside(p fieldpath.Path, wanted, have any) {
 			at := append(p.Copy(), fieldpath.PathElement{FieldName: &name})
 			if now, there := h[name]; there {
 				s.compareInside(at, inner, now)
-			} else if s.isMeaningful(at, inner) {
+			} else if s.isSet(at, inner) {
 				s.found = append(s.found, droppedField{at, inner})
 			}
 		}
@@ -88,9 +88,9 @@ func (s *droppedFieldSearch) compareInside(p fieldpath.Path, wanted, have any) {
 	}
 }
 
-// isMeaningful reports whether a sent value means anything: a zero value means unset, unless the Go
+// isSet reports whether a sent value means anything: a zero value means unset, unless the Go
 // type of the field distinguishes the two.
-func (s *droppedFieldSearch) isMeaningful(p fieldpath.Path, v any) bool {
+func (s *droppedFieldSearch) isSet(p fieldpath.Path, v any) bool {
 	if !isZero(v) {
 		return true
 	}
@@ -165,9 +165,9 @@ func (r *setRun) droppedFieldsOf(w applyRequest, live *unstructured.Unstructured
 	return of.droppedFields(live, r.set.FieldManager, w.appliedDigest, find)
 }
 
-// noteDropped adds the dropped fields to an outcome; a plan shows them as changes that do not
-// happen.
-func (r *setRun) noteDropped(out outcome, dropped []droppedField, live *unstructured.Unstructured) outcome {
+// recordDroppedFields adds the dropped fields to an outcome; a plan shows them as changes that do
+// not happen.
+func (r *setRun) recordDroppedFields(out outcome, dropped []droppedField, live *unstructured.Unstructured) outcome {
 	if len(dropped) == 0 {
 		return out
 	}

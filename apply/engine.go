@@ -112,11 +112,11 @@ type ApplyOptions struct {
 	// set an object is taken only if field managers allow that. Without IsDeclaredBy the first
 	// apply takes it from any set.
 	IsDeclaredBy func(origin string, ref Ref) (declared, known bool)
-	// IsGivenUp reports whether another set, given by the origin annotation of an object, is known
-	// and no longer has the object in its inventory. A set that has it in its inventory and does
-	// not declare it then deletes it, even without having applied it. Without IsGivenUp it belongs
-	// to the annotated set.
-	IsGivenUp func(origin string, ref Ref) bool
+	// IsReleasedBy reports whether another set, given by the origin annotation of an object, is
+	// known and no longer has the object in its inventory. A set that has it in its inventory and
+	// does not declare it then deletes it, even without having applied it. Without IsReleasedBy it
+	// belongs to the annotated set.
+	IsReleasedBy func(origin string, ref Ref) bool
 	// CompleteDeclaration fills in fields that a declaration leaves open, before the object is
 	// sent; live is nil for a new object. It returns declared itself if nothing is missing, and
 	// never modifies it. The added fields are applied like declared ones, but do not count as a

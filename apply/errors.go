@@ -16,48 +16,49 @@ type Reason string
 
 // The reasons have the order in which Errors are reported: root causes come first.
 const (
-	Canceled             Reason = "Canceled"             // the context ended
-	Unreachable          Reason = "Unreachable"          // no connection to the API server
-	CertificateExpired   Reason = "CertificateExpired"   // client or server certificate
-	Unauthorized         Reason = "Unauthorized"         // the server does not know who we are
-	Forbidden            Reason = "Forbidden"            // RBAC or admission does not allow it
-	TerminatingNamespace Reason = "TerminatingNamespace" // the namespace is being deleted
-	NotFound             Reason = "NotFound"             // usually the namespace does not exist
-	// Invalid means that the server's validation rejects the object
-	Invalid Reason = "Invalid"
-	// Immutable means that the update changes a field that cannot change
-	Immutable      Reason = "Immutable"
-	Conflict       Reason = "Conflict"       // another field manager owns the field
-	OwnedElsewhere Reason = "OwnedElsewhere" // two sets want the same object
-	// WebhookDenied means that an admission webhook or policy denied it, or did not answer
-	WebhookDenied Reason = "WebhookDenied"
-	Timeout       Reason = "Timeout" // the server or a wait took too long
-	Stuck         Reason = "Stuck"   // a deletion waits for a finalizer
-	Other         Reason = "Other"
-	NoKind        Reason = "NoKind" // the API server does not serve the kind
-	// SkippedDependency means that the object was not tried, because another one failed
-	SkippedDependency Reason = "SkippedDependency"
+	ReasonCanceled           Reason = "Canceled"           // the context ended
+	ReasonUnreachable        Reason = "Unreachable"        // no connection to the API server
+	ReasonCertificateExpired Reason = "CertificateExpired" // client or server certificate
+	ReasonUnauthorized       Reason = "Unauthorized"       // the server does not know the user
+	ReasonForbidden          Reason = "Forbidden"          // RBAC or admission does not allow it
+	// ReasonTerminatingNamespace means that the namespace is being deleted
+	ReasonTerminatingNamespace Reason = "TerminatingNamespace"
+	ReasonNotFound             Reason = "NotFound" // usually of the namespace
+	// ReasonInvalid means that the server's validation rejects the object
+	ReasonInvalid Reason = "Invalid"
+	// ReasonImmutable means that the update changes a field that cannot change
+	ReasonImmutable      Reason = "Immutable"
+	ReasonConflict       Reason = "Conflict"       // another field manager owns the field
+	ReasonOwnedElsewhere Reason = "OwnedElsewhere" // two sets want the same object
+	// ReasonWebhookDenied means that an admission webhook or policy denied it, or did not answer
+	ReasonWebhookDenied Reason = "WebhookDenied"
+	ReasonTimeout       Reason = "Timeout" // the server or a wait took too long
+	ReasonStuckDeletion Reason = "Stuck"   // a deletion waits for a finalizer
+	ReasonOther         Reason = "Other"
+	ReasonKindNotServed Reason = "NoKind" // the API server does not serve the kind
+	// ReasonSkippedDependency means that the object was not tried, because another one failed
+	ReasonSkippedDependency Reason = "SkippedDependency"
 )
 
-var reasonOrder = []Reason{Canceled, Unreachable, CertificateExpired, Unauthorized, Forbidden, TerminatingNamespace,
-	NotFound, Invalid, Immutable, Conflict, OwnedElsewhere, WebhookDenied, Timeout, Stuck, Other, NoKind, SkippedDependency}
+var reasonOrder = []Reason{ReasonCanceled, ReasonUnreachable, ReasonCertificateExpired, ReasonUnauthorized, ReasonForbidden, ReasonTerminatingNamespace,
+	ReasonNotFound, ReasonInvalid, ReasonImmutable, ReasonConflict, ReasonOwnedElsewhere, ReasonWebhookDenied, ReasonTimeout, ReasonStuckDeletion, ReasonOther, ReasonKindNotServed, ReasonSkippedDependency}
 
 // ObjectError is the error of one object, or of the whole cluster if Object is empty. It never
 // contains a value of a Secret.
 type ObjectError struct {
-	Cluster  string   `json:"cluster"`
-	Object   Ref      `json:"object"`
-	Op       string   `json:"op"` // apply, delete, read inventory …
-	Reason   Reason   `json:"reason"`
-	Message  string   `json:"message"`
-	Hint     string   `json:"hint,omitempty"`     // the next step for a person
-	Source   string   `json:"source,omitempty"`   // file and line that declare the object
-	Managers []string `json:"managers,omitempty"` // Conflict: owners of the fields
-	Fields   []string `json:"fields,omitempty"`   // Conflict, Invalid, Immutable
-	Webhook  string   `json:"webhook,omitempty"`  // WebhookDenied: webhook or policy
-	Because  *Ref     `json:"because,omitempty"`  // SkippedDependency: the object that failed
-	Set      string   `json:"set,omitempty"`      // OwnedElsewhere: the set that owns the object
-	Err      error    `json:"-"`
+	Cluster          string   `json:"cluster"`
+	Object           Ref      `json:"object"`
+	Op               string   `json:"op"` // apply, delete, read inventory …
+	Reason           Reason   `json:"reason"`
+	Message          string   `json:"message"`
+	Hint             string   `json:"hint,omitempty"`     // the next step for a person
+	Source           string   `json:"source,omitempty"`   // file and line that declare the object
+	Managers         []string `json:"managers,omitempty"` // Conflict: owners of the fields
+	Fields           []string `json:"fields,omitempty"`   // Conflict, Invalid, Immutable
+	Webhook          string   `json:"webhook,omitempty"`  // WebhookDenied: webhook or policy
+	FailedDependency *Ref     `json:"because,omitempty"`  // SkippedDependency: the failed object
+	Set              string   `json:"set,omitempty"`      // OwnedElsewhere: the owning set
+	Err              error    `json:"-"`
 }
 
 func (e *ObjectError) Error() string {
@@ -119,14 +120,14 @@ func ReasonOf(err error) Reason {
 	if errors.As(err, &one) {
 		return one.Reason
 	}
-	return Other
+	return ReasonOther
 }
 
 // IsTransient reports whether an error means that a cluster cannot answer now, not that the request
 // is wrong. Such an error ends when the cluster recovers.
 func IsTransient(err error) bool {
 	switch ReasonOf(err) {
-	case Unreachable, Timeout, Canceled:
+	case ReasonUnreachable, ReasonTimeout, ReasonCanceled:
 		return true
 	}
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err)
@@ -135,5 +136,5 @@ func IsTransient(err error) bool {
 // IsUnserved reports whether an API server does not serve the requested kind.
 func IsUnserved(err error) bool {
 	var noMatch *meta.NoKindMatchError
-	return errors.As(err, &noMatch) || meta.IsNoMatchError(err) || ReasonOf(err) == NoKind
+	return errors.As(err, &noMatch) || meta.IsNoMatchError(err) || ReasonOf(err) == ReasonKindNotServed
 }

@@ -94,7 +94,7 @@ func (r *setRun) findEmptiedMaps(send, live *unstructured.Unstructured) []staleM
 		case set == nil && m.FieldsV1 != nil:
 			return nil
 		case set == nil:
-		case r.isOurs(m):
+		case r.isOwnManager(m):
 			ours = append(ours, set)
 		default:
 			others = append(others, set)
@@ -140,10 +140,10 @@ func (r *setRun) removeStaleFields(ctx context.Context, live *unstructured.Unstr
 	}
 	managers := managersOf(live)
 	for i, m := range managers {
-		if set := parseFields(m); r.isOurs(m) && set != nil {
+		if set := parseFields(m); r.isOwnManager(m) && set != nil {
 			text, err := set.Difference(gone).RecursiveDifference(gone).ToJSON()
 			if err != nil {
-				return safeErrorf("the field managers of %s cannot be read", RefOf(live))
+				return valueFreeErrorf("the field managers of %s cannot be read", RefOf(live))
 			}
 			managers[i].FieldsV1 = metav1.NewFieldsV1(string(text))
 		}
@@ -202,7 +202,7 @@ func (l staleMapFields) withMapFrom(o, from *unstructured.Unstructured) *unstruc
 func (r *setRun) retryWithoutStaleFields(ctx context.Context, w applyRequest, opts patchOptions, refused error) (*unstructured.Unstructured, bool, error) {
 	for range 3 { // others may write meanwhile
 		live, err := r.cluster.GetLive(ctx, w.ref)
-		if err != nil || opts.uid != "" && live.GetUID() != opts.uid || !slices.ContainsFunc(managersOf(live), r.isOurs) {
+		if err != nil || opts.uid != "" && live.GetUID() != opts.uid || !slices.ContainsFunc(managersOf(live), r.isOwnManager) {
 			return nil, false, refused
 		}
 		left, empty := findExcludedDefaults(w.toSend, live), r.findEmptiedMaps(w.toSend, live)
@@ -234,7 +234,7 @@ func (r *setRun) ownershipPatch(live *unstructured.Unstructured, left []staleMap
 	managers := managersOf(live)
 	for i, m := range managers {
 		set := parseFields(m)
-		if !r.isOurs(m) || set == nil {
+		if !r.isOwnManager(m) || set == nil {
 			continue
 		}
 		for _, l := range left {

@@ -57,7 +57,7 @@ func TestExcludedFieldsOfOthersStay(t *testing.T) {
 	require.NoError(t, unstructured.SetNestedField(wish.Object, "Recreate", "spec", "strategy", "type"))
 	result, err := f.apply(f.set(wish))
 	require.Error(t, err)
-	assert.Equal(t, Invalid, result.Objects[0].Err.Reason)
+	assert.Equal(t, ReasonInvalid, result.Objects[0].Err.Reason)
 	assert.Equal(t, before.GetResourceVersion(), f.get(first).GetResourceVersion())
 }
 

@@ -34,7 +34,7 @@ func TestUnreachableClusterFailsFast(t *testing.T) {
 	began := time.Now()
 	for range 5 {
 		r, err := newEngine(Options{}).Apply(t.Context(), c, set, NewConfigMapInventory(c, "x", "i", nil), ApplyOptions{})
-		assert.Equal(t, Unreachable, ReasonOf(err))
+		assert.Equal(t, ReasonUnreachable, ReasonOf(err))
 		assert.ErrorContains(t, err, "cluster seed-1")
 		assert.ErrorContains(t, err, address)
 		assert.Equal(t, 100, r.Count(Failed))
@@ -64,7 +64,7 @@ func TestUnreachableClusterIsNotUnchanged(t *testing.T) {
 	proxy.stop()
 	f.eventually("the watches notice", c.transport.hasLastFailed)
 	_, err = f.e.Apply(f.ctx, c, set, inv, ApplyOptions{})
-	assert.Equal(t, Unreachable, ReasonOf(err))
+	assert.Equal(t, ReasonUnreachable, ReasonOf(err))
 	proxy.start()
 	f.eventually("it is back", func() bool {
 		_, err = f.e.Apply(f.ctx, c, set, inv, ApplyOptions{})
@@ -90,7 +90,7 @@ func TestCancelEndsSoonWithTheInventoryWritten(t *testing.T) {
 		}
 	}})
 	assert.Less(t, time.Since(ended), 2*time.Second)
-	assert.Equal(t, Canceled, ReasonOf(err))
+	assert.Equal(t, ReasonCanceled, ReasonOf(err))
 	assert.Positive(t, r.Count(Created))
 	assert.Positive(t, r.Count(Failed))
 	entries, err := f.inv.Load(f.ctx)
@@ -158,7 +158,7 @@ func TestReasonsOfARealServer(t *testing.T) {
 		_, err = f.e.Apply(f.ctx, c, f.set(f.configMap("c", "x")), NewMemoryInventory(), ApplyOptions{})
 		var e *ObjectError
 		require.ErrorAs(t, err, &e)
-		assert.Equal(t, Forbidden, e.Reason)
+		assert.Equal(t, ReasonForbidden, e.Reason)
 		assert.Contains(t, e.Hint, `allow user "nobody-special" the verb patch on configmaps in namespace `+f.ns+` by a Role or ClusterRole: kubectl -n `+f.ns+` create role `)
 	})
 	t.Run("unauthorized", func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestReasonsOfARealServer(t *testing.T) {
 		require.NoError(t, err)
 		defer c.Close()
 		_, err = f.e.Apply(f.ctx, c, f.set(f.configMap("c", "x")), NewMemoryInventory(), ApplyOptions{})
-		assert.Equal(t, Unauthorized, ReasonOf(err), err)
+		assert.Equal(t, ReasonUnauthorized, ReasonOf(err), err)
 	})
 	t.Run("terminating namespace", func(t *testing.T) {
 		ns := f.object(`{apiVersion: v1, kind: Namespace, metadata: {name: NS-going}}`)
@@ -177,7 +177,7 @@ func TestReasonsOfARealServer(t *testing.T) {
 		o := f.configMap("c", "x")
 		o.SetNamespace(ns.GetName())
 		_, err := f.apply(f.set(o))
-		assert.Equal(t, TerminatingNamespace, ReasonOf(err), err)
+		assert.Equal(t, ReasonTerminatingNamespace, ReasonOf(err), err)
 	})
 	t.Run("webhook", func(t *testing.T) {
 		hook := f.object(`
@@ -203,7 +203,7 @@ webhooks:
 		_, err := f.apply(f.set(service))
 		var e *ObjectError
 		require.ErrorAs(t, err, &e)
-		assert.Equal(t, WebhookDenied, e.Reason)
+		assert.Equal(t, ReasonWebhookDenied, e.Reason)
 		assert.Equal(t, "guard.example.com", e.Webhook)
 	})
 }

@@ -82,13 +82,13 @@ func (r *setRun) policyFieldsOf(o *unstructured.Unstructured) []declaredField {
 	var out []declaredField
 	for i := range r.set.FieldPolicies {
 		if rule := &r.set.FieldPolicies[i]; rule.Kind == groupKindOf(o) {
-			expand(o.Object, rule.Path, declaredField{rule: rule}, &out)
+			collectDeclaredFields(o.Object, rule.Path, declaredField{rule: rule}, &out)
 		}
 	}
 	return out
 }
 
-func expand(v any, rest []string, at declaredField, out *[]declaredField) {
+func collectDeclaredFields(v any, rest []string, at declaredField, out *[]declaredField) {
 	if len(rest) == 0 {
 		if v != nil {
 			at.value = v
@@ -102,7 +102,7 @@ func expand(v any, rest []string, at declaredField, out *[]declaredField) {
 		if key != "" {
 			next.key = key
 		}
-		expand(inner, rest[1:], next, out)
+		collectDeclaredFields(inner, rest[1:], next, out)
 	}
 	switch x := v.(type) {
 	case map[string]any:
@@ -269,7 +269,7 @@ func removeField(v any, path fieldpath.Path) {
 		return
 	}
 	if list, isList := inner.([]any); isList && isMap && len(path) == 2 && path[1].Key != nil {
-		m[*path[0].FieldName] = slices.DeleteFunc(list, func(item any) bool { return matchesKeys(item, *path[1].Key) })
+		m[*path[0].FieldName] = slices.DeleteFunc(list, func(item any) bool { return hasKeys(item, *path[1].Key) })
 		return
 	}
 	if len(path) > 1 {

@@ -22,7 +22,7 @@ func TestConflictIsReportedAndForced(t *testing.T) {
 	r, err := f.apply(set)
 	var e *ObjectError
 	require.ErrorAs(t, err, &e)
-	assert.Equal(t, Conflict, e.Reason)
+	assert.Equal(t, ReasonConflict, e.Reason)
 	assert.Equal(t, []string{"somebody-else"}, e.Managers)
 	assert.Equal(t, []string{"data.key"}, e.Fields)
 	assert.NotEmpty(t, e.Hint)
@@ -71,7 +71,7 @@ func TestDriftIsTakenBack(t *testing.T) {
 	_, err := f.apply(set)
 	var e *ObjectError
 	require.ErrorAs(t, err, &e)
-	assert.Equal(t, Conflict, e.Reason)
+	assert.Equal(t, ReasonConflict, e.Reason)
 	assert.Equal(t, []string{"data.more"}, e.Fields)
 }
 
@@ -121,7 +121,7 @@ func TestTakeBackFrom(t *testing.T) {
 			if len(c.conflict) > 0 {
 				var e *ObjectError
 				require.ErrorAs(t, err, &e)
-				assert.Equal(t, Conflict, e.Reason)
+				assert.Equal(t, ReasonConflict, e.Reason)
 				assert.Equal(t, c.conflict, e.Managers, "who is overruled is not named")
 				require.Error(t, planned)
 				assert.Equal(t, "by hand", nested(f.get(object()), "data", last))

@@ -25,9 +25,9 @@ type FollowedList struct {
 }
 
 const (
-	// unreadTimeout is how long a list is watched after its last read; it exceeds the interval of
+	// idleTimeout is how long a list is watched after its last read; it exceeds the interval of
 	// care.
-	unreadTimeout = 3 * time.Minute
+	idleTimeout = 3 * time.Minute
 	// unwatchedListMaxAge is the maximum age of a list that cannot be watched.
 	unwatchedListMaxAge = 5 * time.Second
 )
@@ -67,13 +67,13 @@ func (c *Cluster) followedResource(f FollowedList) (*watchedResource, error) {
 	ctx, end := context.WithCancel(c.ctx)
 	w.stop = end
 	go w.run(ctx)
-	go c.endWhenUnread(ctx, f, w)
+	go c.closeWhenIdle(ctx, f, w)
 	return w, nil
 }
 
-// endWhenUnread ends a list that no one read for a while.
-func (c *Cluster) endWhenUnread(ctx context.Context, f FollowedList, w *watchedResource) {
-	rest := unreadTimeout
+// closeWhenIdle ends a list that no one read for a while.
+func (c *Cluster) closeWhenIdle(ctx context.Context, f FollowedList, w *watchedResource) {
+	rest := idleTimeout
 	for {
 		timer := c.clock.NewTimer(rest)
 		select {
@@ -83,7 +83,7 @@ func (c *Cluster) endWhenUnread(ctx context.Context, f FollowedList, w *watchedR
 			return
 		}
 		c.mu.Lock()
-		rest = unreadTimeout - c.clock.Since(w.usedAt)
+		rest = idleTimeout - c.clock.Since(w.usedAt)
 		if rest <= 0 {
 			delete(c.followedLists, f)
 			w.stop()

@@ -104,7 +104,7 @@ func TestFollow(t *testing.T) {
 	f.eventually("an object that the selector leaves out from now on", func() bool { return f.read("data")["a"] == nil })
 	require.NoError(t, f.resource(f.configMap("b", "")).Delete(f.ctx, "b", metav1.DeleteOptions{}))
 	f.eventually("an object that goes", func() bool { return f.read("data")["b"] == nil })
-	f.clock.Step(unreadTimeout - time.Second)
+	f.clock.Step(idleTimeout - time.Second)
 	f.read("data")
 	assert.EqualValues(t, 1, f.lists.Load())
 	assert.EqualValues(t, 1, f.watches.Load())
@@ -114,7 +114,7 @@ func TestFollow(t *testing.T) {
 	require.NotNil(t, small)
 	assert.NotContains(t, small.Object, "data")
 	f.eventually("lists that nobody reads end", func() bool {
-		f.clock.Step(unreadTimeout)
+		f.clock.Step(idleTimeout)
 		f.c.mu.Lock()
 		defer f.c.mu.Unlock()
 		return len(f.c.followedLists) == 0

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// forbiddenName matches the name of the requested object.
-var forbiddenName = regexp.MustCompile(`"([^"]+)" is forbidden: User`)
+// forbiddenNamePattern matches the name of the requested object.
+var forbiddenNamePattern = regexp.MustCompile(`"([^"]+)" is forbidden: User`)
 
-// unquotedWord matches text that needs no quotes in a shell.
-var unquotedWord = regexp.MustCompile(`^[A-Za-z0-9:@._/-]+$`)
+// shellWordPattern matches text that needs no quotes in a shell.
+var shellWordPattern = regexp.MustCompile(`^[A-Za-z0-9:@._/-]+$`)
 
 // explainForbidden names the missing right and the command that grants it.
 func explainForbidden(e *ObjectError) {
-	e.Reason = Forbidden
+	e.Reason = ReasonForbidden
 	e.Hint = "an admission rule forbids it: follow the message"
-	m := forbiddenByRBAC.FindStringSubmatch(e.Message)
+	m := forbiddenByRBACPattern.FindStringSubmatch(e.Message)
 	if m == nil {
 		return
 	}
@@ -29,7 +29,7 @@ func explainForbidden(e *ObjectError) {
 		where = " in namespace " + namespace
 	}
 	e.Hint = fmt.Sprintf("allow user %q the verb %s on %s%s by a Role or ClusterRole: %s", user, verb, resource, where, grantCommand(user, verb, resource, namespace))
-	if name := forbiddenName.FindStringSubmatch(e.Message); verb == "impersonate" && name != nil {
+	if name := forbiddenNamePattern.FindStringSubmatch(e.Message); verb == "impersonate" && name != nil {
 		e.Hint = fmt.Sprintf("allow user %q the verb %s on %s %s%s: run pergola install with operator.impersonation.serviceAccounts: [%s] (docs/howto/install.md)", user, verb, resource, name[1], where, name[1])
 	}
 }
@@ -37,7 +37,7 @@ func explainForbidden(e *ObjectError) {
 // grantCommand returns the command that grants a right.
 func grantCommand(user, verb, resource, namespace string) string {
 	subject, name := "--user="+user, "pergola"
-	if !unquotedWord.MatchString(user) {
+	if !shellWordPattern.MatchString(user) {
 		subject = "--user='" + strings.ReplaceAll(user, "'", `'\''`) + "'"
 	}
 	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {

@@ -25,7 +25,7 @@ func (r *setRun) copyManagers(live *unstructured.Unstructured) []metav1.ManagedF
 	}
 	var out []metav1.ManagedFieldsEntry
 	for _, m := range managersOf(live) {
-		if m.Subresource != "" || r.isOurs(m) || r.isSiblingManager(m) || r.isTakeoverManager(live, m) {
+		if m.Subresource != "" || r.isOwnManager(m) || r.isSiblingManager(m) || r.isTakeoverManager(live, m) {
 			continue
 		}
 		if set := parseFields(m); set != nil && set.Has(r.originPath()) {
@@ -65,7 +65,7 @@ func (r *setRun) dropCopyOwnership(ctx context.Context, answer *unstructured.Uns
 		}
 		raw, err := rest.ToJSON()
 		if err != nil {
-			return answer, safeErrorf("the field managers of %s cannot be written", RefOf(answer))
+			return answer, valueFreeErrorf("the field managers of %s cannot be written", RefOf(answer))
 		}
 		m.FieldsV1 = metav1.NewFieldsV1(string(raw))
 		managers = append(managers, m)

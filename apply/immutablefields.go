@@ -97,7 +97,7 @@ func hasAnyBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 func sendLiveClaims(send, live *unstructured.Unstructured) (differ bool) {
 	want, _, _ := unstructured.NestedSlice(send.Object, "spec", "volumeClaimTemplates")
 	have, there, _ := unstructured.NestedSlice(live.Object, "spec", "volumeClaimTemplates")
-	differ = !sameClaims(want, have)
+	differ = !hasSameClaims(want, have)
 	switch {
 	case !there && len(want) > 0:
 		unstructured.RemoveNestedField(send.Object, "spec", "volumeClaimTemplates")
@@ -107,7 +107,7 @@ func sendLiveClaims(send, live *unstructured.Unstructured) (differ bool) {
 	return differ
 }
 
-func sameClaims(want, have []any) bool {
+func hasSameClaims(want, have []any) bool {
 	if len(want) != len(have) {
 		return false
 	}

@@ -28,9 +28,9 @@ func (l *inFlightCreates) begin(c clock.PassiveClock, d time.Duration) {
 	l.sets, l.objects = map[*Cluster]map[string]bool{}, map[*Cluster]map[objectKey]bool{}
 }
 
-// expire reports whether requests can no longer arrive, and then clears the limbo. The caller holds
-// the lock.
-func (l *inFlightCreates) expire() bool {
+// clearIfExpired reports whether requests can no longer arrive, and then clears the limbo. The
+// caller holds the lock.
+func (l *inFlightCreates) clearIfExpired() bool {
 	if l.clock == nil || l.clock.Now().Before(l.until) {
 		return l.clock == nil
 	}
@@ -42,7 +42,7 @@ func (l *inFlightCreates) expire() bool {
 func (l *inFlightCreates) addAnnounced(c *Cluster, set string, entries []Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.expire() || l.sets[c][set] {
+	if l.clearIfExpired() || l.sets[c][set] {
 		return
 	}
 	if l.sets[c] == nil {
@@ -59,5 +59,5 @@ func (l *inFlightCreates) addAnnounced(c *Cluster, set string, entries []Entry) 
 func (l *inFlightCreates) has(c *Cluster, k objectKey) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.expire() && l.objects[c][k]
+	return !l.clearIfExpired() && l.objects[c][k]
 }

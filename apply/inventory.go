@@ -28,8 +28,9 @@ type Entry struct {
 	DeclaredFields map[string]string `json:"fields,omitempty"`
 	// Source is the file that declares the object, if Set.RecordSources is set.
 	Source string `json:"source,omitempty"`
-	// CreateOnly names the field groups that are left to other managers ("replicas", "resources").
-	CreateOnly []string `json:"createOnly,omitempty"`
+	// CreateOnlyFields names the field groups that are left to other managers ("replicas",
+	// "resources").
+	CreateOnlyFields []string `json:"createOnly,omitempty"`
 }
 
 func (e Entry) key() objectKey { return objectKeyOf(e.Ref) }

@@ -19,9 +19,9 @@ const (
 	inventoryManager = "pergola-inventory"
 	inventoryKey     = "entries.json" // one JSON entry per line, for readable diffs
 	// inventoryGzip replaces inventoryKey when the text approaches the size limit of an object
-	inventoryGzip  = "entries.json.gz"
-	inventoryPlain = 512 << 10
-	inventoryMax   = 32 << 20 // unpacked limit, against a crafted object
+	inventoryGzip    = "entries.json.gz"
+	inventoryPlain   = 512 << 10
+	maxInventorySize = 32 << 20 // unpacked limit, against a crafted object
 )
 
 // configMapInventory stores entries in a ConfigMap with the managed-by label, so that the live
@@ -56,7 +56,7 @@ func (i *configMapInventory) Load(ctx context.Context) ([]Entry, error) {
 	i.version, i.uid = o.GetResourceVersion(), o.GetUID()
 	entries, err := decodeEntries(o)
 	if err != nil {
-		return nil, &ObjectError{Cluster: i.cluster.name, Object: i.ref, Op: "read the inventory", Reason: Invalid, Message: err.Error(), Err: err,
+		return nil, &ObjectError{Cluster: i.cluster.name, Object: i.ref, Op: "read the inventory", Reason: ReasonInvalid, Message: err.Error(), Err: err,
 			Hint: "restore this ConfigMap, or delete it: the next apply rebuilds it from the origin annotations of the objects"}
 	}
 	return entries, nil
@@ -152,7 +152,7 @@ func decodeEntries(o *unstructured.Unstructured) ([]Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s is damaged: %w", inventoryGzip, err)
 		}
-		raw, err := io.ReadAll(io.LimitReader(z, inventoryMax))
+		raw, err := io.ReadAll(io.LimitReader(z, maxInventorySize))
 		if err != nil {
 			return nil, fmt.Errorf("%s is damaged: %w", inventoryGzip, err)
 		}

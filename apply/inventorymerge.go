@@ -12,7 +12,7 @@ func (e *Engine) EntriesFromSet(set string, entries []Entry) []Entry {
 	out := make([]Entry, 0, len(entries))
 	for _, one := range entries {
 		if one.Annotations[e.keys.Origin] == "" {
-			one.Annotations = merge(one.Annotations, map[string]string{e.keys.Origin: set})
+			one.Annotations = mergeMaps(one.Annotations, map[string]string{e.keys.Origin: set})
 		}
 		out = append(out, one)
 	}

@@ -19,8 +19,8 @@ type fieldSetTexts struct {
 	known map[string]string
 }
 
-// maxTexts bounds the memory of field sets that no object has now.
-const maxTexts = 4096
+// maxInternedFieldSets bounds the memory of field sets that no object has now.
+const maxInternedFieldSets = 4096
 
 func (t *fieldSetTexts) intern(text string) string {
 	t.mu.Lock()
@@ -28,7 +28,7 @@ func (t *fieldSetTexts) intern(text string) string {
 	if have, ok := t.known[text]; ok {
 		return have
 	}
-	if t.known == nil || len(t.known) >= maxTexts {
+	if t.known == nil || len(t.known) >= maxInternedFieldSets {
 		t.known = map[string]string{}
 	}
 	t.known[text] = text

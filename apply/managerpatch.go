@@ -17,7 +17,7 @@ import (
 func (r *setRun) migrateVersion(ctx context.Context, live *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
 	patch, err := ssa.PatchMigrateToVersion(withPlainManagedFields(live), version)
 	if err != nil {
-		return nil, safeErrorf("the field managers of %s cannot be read", RefOf(live))
+		return nil, valueFreeErrorf("the field managers of %s cannot be read", RefOf(live))
 	}
 	return r.patchManagers(ctx, live, patch)
 }
@@ -82,13 +82,13 @@ func (c *Cluster) patchRef(ctx context.Context, ref Ref, kind types.PatchType, b
 	return answer, err
 }
 
-// replaceDry returns the server's dry-run answer to a replace of a whole object.
-func (c *Cluster) replaceDry(ctx context.Context, ref Ref, o *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+// dryRunReplace returns the server's dry-run answer to a replace of a whole object.
+func (c *Cluster) dryRunReplace(ctx context.Context, ref Ref, o *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	mapping, err := c.Mapping(ctx, ref.GVK())
 	if err != nil {
 		return nil, err
 	}
-	body, err := payload(o)
+	body, err := encodeBody(o)
 	if err != nil {
 		return nil, err
 	}
@@ -97,5 +97,5 @@ func (c *Cluster) replaceDry(ctx context.Context, ref Ref, o *unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	return decodeAnswer(raw)
+	return decodeResponse(raw)
 }

@@ -67,7 +67,7 @@ func TestInvalidObjects(t *testing.T) {
 			} {
 				var e *ObjectError
 				require.ErrorAs(t, err, &e)
-				assert.Equal(t, Invalid, e.Reason, err)
+				assert.Equal(t, ReasonInvalid, e.Reason, err)
 				assert.Contains(t, e.Message, c.message)
 				assert.ElementsMatch(t, c.fields, e.Fields)
 				assert.Contains(t, e.Hint, "correct")
@@ -138,7 +138,7 @@ spec:
 			r, err := f.apply(f.set(object("denied"), object("welcome"), f.configMap("c", "x")))
 			var e *ObjectError
 			require.ErrorAs(t, err, &e)
-			assert.Equal(t, WebhookDenied, e.Reason)
+			assert.Equal(t, ReasonWebhookDenied, e.Reason)
 			assert.Equal(t, c.by, e.Webhook)
 			assert.Contains(t, err.Error(), "cluster test: "+c.kind+" "+f.ns+"/denied: apply")
 			assert.Contains(t, err.Error(), c.message)
@@ -155,7 +155,7 @@ func TestMissingDefinition(t *testing.T) {
 	r, err := f.apply(f.set(o, f.configMap("c", "x")))
 	var e *ObjectError
 	require.ErrorAs(t, err, &e)
-	assert.Equal(t, NoKind, e.Reason)
+	assert.Equal(t, ReasonKindNotServed, e.Reason)
 	assert.Contains(t, err.Error(), "cluster test: Nope "+f.ns+"/x: apply: NoKind: the API server does not know nope.example.com/v1 Nope")
 	assert.Contains(t, e.Hint, "CustomResourceDefinition")
 	assert.Equal(t, map[string]Action{"Nope/x": Failed, "ConfigMap/c": Created}, actions(r))
@@ -196,7 +196,7 @@ func TestExpiredCertificates(t *testing.T) {
 			Objects: []*unstructured.Unstructured{parse(t, "x", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: NS}}")}}, NewMemoryInventory(), ApplyOptions{})
 		var e *ObjectError
 		require.ErrorAs(t, err, &e)
-		assert.Equal(t, CertificateExpired, e.Reason, err)
+		assert.Equal(t, ReasonCertificateExpired, e.Reason, err)
 		assert.Contains(t, err.Error(), "cluster seed-1")
 		assert.Contains(t, e.Hint, "renew")
 	})
@@ -211,7 +211,7 @@ func TestExpiredCertificates(t *testing.T) {
 		_, err = f.e.Apply(f.ctx, c, f.set(f.configMap("c", "x")), NewMemoryInventory(), ApplyOptions{})
 		var e *ObjectError
 		require.ErrorAs(t, err, &e)
-		assert.Equal(t, CertificateExpired, e.Reason, err)
+		assert.Equal(t, ReasonCertificateExpired, e.Reason, err)
 		assert.Contains(t, err.Error(), "cluster seed-1")
 		assert.Contains(t, e.Hint, `client certificate of "operator" expired on `+past.UTC().Format(time.DateOnly))
 	})
@@ -222,7 +222,7 @@ func TestTimeoutSaysWhereAndWhatToDo(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	e := c.objectErrorFor(refFor("v1", "ConfigMap", "n", "c"), "apply", fmt.Errorf("patch: %w", context.DeadlineExceeded))
-	assert.Equal(t, Timeout, e.Reason)
+	assert.Equal(t, ReasonTimeout, e.Reason)
 	assert.Contains(t, e.Error(), "cluster seed-1: ConfigMap n/c: apply: Timeout")
 	assert.Contains(t, e.Hint, "allow more time")
 }

@@ -41,11 +41,11 @@ func (r *setRun) applyObject(ctx context.Context, d *desiredObject) outcome {
 	if e := r.cluster.CheckSize(d.obj); e != nil {
 		return r.failOutcome(d, e)
 	}
-	if out, stop := r.handleMissing(ctx, d, live); stop {
+	if out, stop := r.checkPrerequisites(ctx, d, live); stop {
 		return out
 	}
 	if live != nil && live.GetDeletionTimestamp() != nil {
-		return r.handleTerminating(ctx, d, live)
+		return r.recreateTerminating(ctx, d, live)
 	}
 	want := r.requestFor(d)
 	// An applied object that is not cached may have lost the label that the cache selects by, or
@@ -71,7 +71,7 @@ func (r *setRun) applyObject(ctx context.Context, d *desiredObject) outcome {
 			}
 			r.recordHeld(d.ref, change.Reason{})
 			out := outcome{ref: d.ref, action: Unchanged, immutableFields: want.immutableFields, handedOver: want.handedOver}
-			return r.noteDropped(out, r.droppedFieldsOf(want, live), live)
+			return r.recordDroppedFields(out, r.droppedFieldsOf(want, live), live)
 		}
 	}
 	if err := r.completeDeclaration(&want, d, live); err != nil {
@@ -146,7 +146,7 @@ func (r *setRun) isUnchanged(w applyRequest, live *unstructured.Unstructured) bo
 	if old.AppliedDigest == "" || old.AppliedDigest != w.appliedDigest || old.LiveDigest != r.liveDigest(live, w.createOnly) {
 		return false
 	}
-	if w.ref.GroupKind() == secretKind && !sameSecretData(w.obj, live) {
+	if w.ref.GroupKind() == secretKind && !hasSameSecretData(w.obj, live) {
 		return false
 	}
 	return len(r.foreignMetadataPatch(w.obj, live)) == 0
@@ -162,9 +162,9 @@ func (r *setRun) liveDigest(live *unstructured.Unstructured, createOnly []string
 	return w.digest(live, r.set.FieldManager, createOnly)
 }
 
-// handleMissing handles an object that cannot be applied because its kind or namespace does not
-// exist.
-func (r *setRun) handleMissing(ctx context.Context, d *desiredObject, live *unstructured.Unstructured) (outcome, bool) {
+// checkPrerequisites handles an object that cannot be applied because its kind or namespace does
+// not exist.
+func (r *setRun) checkPrerequisites(ctx context.Context, d *desiredObject, live *unstructured.Unstructured) (outcome, bool) {
 	if _, err := r.cluster.Mapping(ctx, d.ref.GVK()); err != nil {
 		if out, is := r.outcomeOfUnservedKind(d, err); is {
 			return out, true
@@ -200,12 +200,12 @@ func (r *setRun) skipOutcome(d *desiredObject, because Ref) outcome {
 		text += ": " + cause
 	}
 	return outcome{ref: d.ref, action: Skipped, message: text, err: &ObjectError{Cluster: r.cluster.name, Object: d.ref,
-		Op: "apply", Reason: SkippedDependency, Message: text, Source: d.source, Because: &because}}
+		Op: "apply", Reason: ReasonSkippedDependency, Message: text, Source: d.source, FailedDependency: &because}}
 }
 
-// handleTerminating handles an object that someone deletes: a write to it would be lost. Once it no
-// longer exists, this run or a later one creates it again.
-func (r *setRun) handleTerminating(ctx context.Context, d *desiredObject, live *unstructured.Unstructured) outcome {
+// recreateTerminating handles an object that someone deletes: a write to it would be lost. Once it
+// no longer exists, this run or a later one creates it again.
+func (r *setRun) recreateTerminating(ctx context.Context, d *desiredObject, live *unstructured.Unstructured) outcome {
 	if r.dry {
 		return outcome{ref: d.ref, action: Recreated, message: "it is being deleted, " + deletionBlocker(live)}
 	}
@@ -262,13 +262,13 @@ func (r *setRun) sendApply(ctx context.Context, w applyRequest, live *unstructur
 	old := r.oldEntries[objectKeyOf(w.ref)]
 	// Someone changed our fields: we wanted the same before, or our fields are not as we left them.
 	// Fields that were create-only and no longer are also come back to us.
-	drifted := live != nil && old.AppliedDigest != "" && (old.AppliedDigest == w.appliedDigest || old.LiveDigest != "" && old.LiveDigest != r.liveDigest(live, old.CreateOnly) ||
-		slices.ContainsFunc(old.CreateOnly, func(f string) bool { return !slices.Contains(w.createOnly, f) }))
+	drifted := live != nil && old.AppliedDigest != "" && (old.AppliedDigest == w.appliedDigest || old.LiveDigest != "" && old.LiveDigest != r.liveDigest(live, old.CreateOnlyFields) ||
+		slices.ContainsFunc(old.CreateOnlyFields, func(f string) bool { return !slices.Contains(w.createOnly, f) }))
 	drifted = drifted || r.isUnrecorded(w.ref, live)
 	takesBack := r.set.TakeBack && drifted
 	opts := patchOptions{manager: r.set.FieldManager, force: r.isForced(w.desiredObject) || takesBack && r.set.TakeBackFrom == nil, dry: r.dry}
 	w.neverApplied = live != nil && r.oldEntries[objectKeyOf(w.ref)].AppliedDigest == "" && ownedFields(live, r.set.FieldManager).Empty() && !isCreatedBy(live, r.set.FieldManager)
-	if live != nil && r.needsTakeover(w.ref, live) {
+	if live != nil && r.isTakeoverNeeded(w.ref, live) {
 		return r.takeOverFields(ctx, w, live, opts)
 	}
 	if live != nil {
@@ -303,7 +303,7 @@ func (r *setRun) sendApply(ctx context.Context, w applyRequest, live *unstructur
 			w.takenBack = taken
 		}
 	}
-	if live == nil && !created && (isManagerConflict(err) || isInvalidObject(err) || err == nil && r.needsTakeover(w.ref, answer)) {
+	if live == nil && !created && (isManagerConflict(err) || isInvalidObject(err) || err == nil && r.isTakeoverNeeded(w.ref, answer)) {
 		return r.adopt(ctx, w, err, opts, answer)
 	}
 	if isUndeclaredField(err) && live != nil && !r.dry {
@@ -318,7 +318,7 @@ func (r *setRun) sendApply(ctx context.Context, w applyRequest, live *unstructur
 			answer, created, err = r.patchWithRetry(ctx, w, opts)
 		}
 	}
-	return r.handleAnswer(ctx, w, live, answer, created, err)
+	return r.finishApply(ctx, w, live, answer, created, err)
 }
 
 // isUnrecorded reports whether an object of the inventory is ours although the inventory has no
@@ -327,7 +327,7 @@ func (r *setRun) sendApply(ctx context.Context, w applyRequest, live *unstructur
 func (r *setRun) isUnrecorded(ref Ref, live *unstructured.Unstructured) bool {
 	old, known := r.oldEntries[objectKeyOf(ref)]
 	return live != nil && known && old.AppliedDigest == "" && !old.Deleting && r.isOwnOrigin(live.GetAnnotations()[r.engine.keys.Origin]) &&
-		slices.ContainsFunc(managersOf(live), r.isOurs)
+		slices.ContainsFunc(managersOf(live), r.isOwnManager)
 }
 
 // readFromServer returns the object on the server, or nil.
@@ -339,8 +339,8 @@ func (r *setRun) readFromServer(ctx context.Context, ref Ref) (*unstructured.Uns
 	return live, err
 }
 
-// handleAnswer finishes an apply with the server's answer.
-func (r *setRun) handleAnswer(ctx context.Context, w applyRequest, live, answer *unstructured.Unstructured, created bool, err error) outcome {
+// finishApply finishes an apply with the server's answer.
+func (r *setRun) finishApply(ctx context.Context, w applyRequest, live, answer *unstructured.Unstructured, created bool, err error) outcome {
 	// A CEL rule may report an immutable field in any words. A recreation shows whether the change
 	// or the object is invalid; a dry run tries it before anything is deleted.
 	if isImmutable(err) || live != nil && apierrors.IsInvalid(err) && !r.engine.protected[w.ref.GroupKind()] && hasTrueAnnotation(w.obj, live, r.engine.keys.DeleteOnInvalidUpdate) {
@@ -355,11 +355,11 @@ func (r *setRun) handleAnswer(ctx context.Context, w applyRequest, live, answer 
 	if err != nil {
 		return r.failOutcome(w.desiredObject, err)
 	}
-	return r.recordAnswer(ctx, w, live, answer, created)
+	return r.recordResponse(ctx, w, live, answer, created)
 }
 
-// recordAnswer records the server's answer.
-func (r *setRun) recordAnswer(ctx context.Context, w applyRequest, live, answer *unstructured.Unstructured, created bool) outcome {
+// recordResponse records the server's answer.
+func (r *setRun) recordResponse(ctx context.Context, w applyRequest, live, answer *unstructured.Unstructured, created bool) outcome {
 	out := outcome{ref: w.ref, action: Configured, immutableFields: w.immutableFields, handedOver: w.handedOver, takenBack: w.takenBack}
 	switch {
 	case created:
@@ -375,7 +375,7 @@ func (r *setRun) recordAnswer(ctx context.Context, w applyRequest, live, answer 
 		if r.opts.OnDryRun != nil {
 			r.opts.OnDryRun(w.ref, answer)
 		}
-		return r.noteDropped(r.addChangedFields(ctx, out, live, answer), dropped, answer)
+		return r.recordDroppedFields(r.addChangedFields(ctx, out, live, answer), dropped, answer)
 	}
 	if live != nil && live.GetResourceVersion() == answer.GetResourceVersion() {
 		out.action = Unchanged
@@ -383,13 +383,13 @@ func (r *setRun) recordAnswer(ctx context.Context, w applyRequest, live, answer 
 		out.message = joinNotes(out.message, immutableFieldsNote(out.immutableFields))
 	}
 	entry := Entry{Ref: w.ref, Labels: w.obj.GetLabels(), Annotations: r.inventoryAnnotations(w.ref, w.obj), AppliedDigest: w.appliedDigest,
-		LiveDigest: r.liveDigest(answer, w.createOnly), CreateOnly: w.createOnly, DeclaredFields: r.declaredValues(w), Source: r.sourceFile(w.source)}
+		LiveDigest: r.liveDigest(answer, w.createOnly), CreateOnlyFields: w.createOnly, DeclaredFields: r.declaredValues(w), Source: r.sourceFile(w.source)}
 	r.mu.Lock()
 	r.entries[objectKeyOf(w.ref)] = entry
 	r.mu.Unlock()
 	r.engine.tracker.secretSums.record(r.cluster, answer, r.set.FieldManager)
 	r.engine.tracker.recordApplied(r.cluster, r.set.Name, r.set.FieldManager, entry)
-	return r.noteDropped(out, dropped, answer)
+	return r.recordDroppedFields(out, dropped, answer)
 }
 
 // addChangedFields adds the fields that would differ to the outcome of a dry run.

@@ -28,7 +28,7 @@ type outcome struct {
 }
 
 func (o outcome) result() ObjectResult {
-	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, ImmutableFields: o.immutableFields, Dropped: o.droppedFields, HandedOver: o.handedOver, TakenBack: o.takenBack, Err: o.err, WaitsForOthers: o.waitsForOthers, DeleteRequested: o.deleteRequested}
+	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, ImmutableFields: o.immutableFields, Dropped: o.droppedFields, HandedOver: o.handedOver, TakenBack: o.takenBack, Err: o.err, IsDeletionPending: o.waitsForOthers, DeleteRequested: o.deleteRequested}
 }
 
 // abort fails every object of the set for one reason.
@@ -62,10 +62,10 @@ func (r *setRun) failOutcome(d *desiredObject, err error) outcome {
 	e := r.cluster.objectErrorFor(d.ref, "apply", err)
 	e.Source = d.source
 	explainSize(e, d.obj)
-	if e.Reason == Conflict {
+	if e.Reason == ReasonConflict {
 		e.Hint = r.cluster.RewriteKubectl(conflictHint(d.ref, r.engine.forceHint(d.ref)))
 	}
-	if e.Reason == Immutable {
+	if e.Reason == ReasonImmutable {
 		e.Hint = immutableHint(" with the annotation " + r.engine.keys.DeleteOnInvalidUpdate + "=true")
 	}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}
@@ -109,7 +109,7 @@ func (r *setRun) errors() error {
 		switch {
 		case o.err == nil || slices.Contains(all, o.err):
 			continue
-		case o.err.Reason == Unreachable || o.err.Reason == Canceled || o.err.Reason == Unauthorized || o.err.Reason == CertificateExpired:
+		case o.err.Reason == ReasonUnreachable || o.err.Reason == ReasonCanceled || o.err.Reason == ReasonUnauthorized || o.err.Reason == ReasonCertificateExpired:
 			if once[o.err.Reason] != nil {
 				continue
 			}

@@ -15,8 +15,8 @@ import (
 // older than a recreated object. So the live object must show that it is ours, too. Conversely,
 // live objects restore a lost inventory.
 
-// notOursMessage is why an object leaves the inventory without being deleted.
-const notOursMessage = "it is in the inventory, but is not ours: it stays unchanged"
+// notOwnedMessage is why an object leaves the inventory without being deleted.
+const notOwnedMessage = "it is in the inventory, but is not ours: it stays unchanged"
 
 // isOwnOrigin reports whether an origin annotation names the set. If source and target cluster
 // differ, upstream prepends the identity of the source cluster, which may be added, removed or
@@ -33,22 +33,22 @@ func (r *setRun) isForeign(e Entry, live *unstructured.Unstructured) bool {
 	if origin == "" || r.isOwnOrigin(origin) || origin == e.Annotations[r.engine.keys.Origin] {
 		return false
 	}
-	return r.opts.IsGivenUp == nil || !r.isOriginApplied(live) || !r.opts.IsGivenUp(origin, e.Ref)
+	return r.opts.IsReleasedBy == nil || !r.isOriginApplied(live) || !r.opts.IsReleasedBy(origin, e.Ref)
 }
 
 // isOriginApplied reports whether one of our sets applied the origin annotation of an object.
 func (r *setRun) isOriginApplied(live *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(managersOf(live), func(m metav1.ManagedFieldsEntry) bool {
-		return (r.isOurs(m) || r.isSiblingManager(m)) && ownedFields(live, m.Manager).Has(r.originPath())
+		return (r.isOwnManager(m) || r.isSiblingManager(m)) && ownedFields(live, m.Manager).Has(r.originPath())
 	})
 }
 
-// isOurObject reports whether a live object that is not foreign shows that it is of this set, by
+// isOwnObject reports whether a live object that is not foreign shows that it is of this set, by
 // its origin annotation or our fields. An entry that we never applied may come from upstream's
 // inventory, whose older objects have no origin annotation. For them the label counts, if a
 // component with such inventories wrote it.
-func (r *setRun) isOurObject(e Entry, live *unstructured.Unstructured) bool {
-	if live.GetAnnotations()[r.engine.keys.Origin] != "" || slices.ContainsFunc(managersOf(live), r.isOurs) {
+func (r *setRun) isOwnObject(e Entry, live *unstructured.Unstructured) bool {
+	if live.GetAnnotations()[r.engine.keys.Origin] != "" || slices.ContainsFunc(managersOf(live), r.isOwnManager) {
 		return true
 	}
 	if e.AppliedDigest != "" || live.GetLabels()[r.engine.keys.ManagedByLabel] != r.engine.keys.ManagedByValue {
@@ -72,7 +72,7 @@ func (r *setRun) failIfOwnedElsewhere(d *desiredObject, live *unstructured.Unstr
 		return outcome{}, false
 	}
 	old := r.oldEntries[objectKeyOf(d.ref)]
-	message, hint := r.setNoun()+origin+" declares this object as well, and applied it first", "declare the object in only one of the two"
+	message, hint := r.nounOfSet()+origin+" declares this object as well, and applied it first", "declare the object in only one of the two"
 	switch declares := r.opts.IsDeclaredBy; {
 	case declares != nil:
 		declared, known := declares(origin, d.ref)
@@ -81,22 +81,22 @@ func (r *setRun) failIfOwnedElsewhere(d *desiredObject, live *unstructured.Unstr
 		case known, r.isForced(d), origin == old.Annotations[r.engine.keys.Origin], !r.isOriginApplied(live):
 			return outcome{}, false
 		default:
-			message = r.setNoun() + origin + " owns this object, and Pergola cannot check whether it still declares it"
+			message = r.nounOfSet() + origin + " owns this object, and Pergola cannot check whether it still declares it"
 			hint += "; if the other no longer exists, " + r.engine.forceHint(d.ref)
 		}
 	default:
 		if old.AppliedDigest == "" || origin == old.Annotations[r.engine.keys.Origin] || !r.isOriginApplied(live) {
 			return outcome{}, false
 		}
-		message = r.setNoun() + origin + " has taken this object over"
+		message = r.nounOfSet() + origin + " has taken this object over"
 	}
-	e := &ObjectError{Cluster: r.cluster.name, Object: d.ref, Op: "apply", Reason: OwnedElsewhere, Source: d.source,
+	e := &ObjectError{Cluster: r.cluster.name, Object: d.ref, Op: "apply", Reason: ReasonOwnedElsewhere, Source: d.source,
 		Message: message, Hint: hint, Set: origin}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}, true
 }
 
-// setNoun returns the word for a set in messages.
-func (r *setRun) setNoun() string {
+// nounOfSet returns the word for a set in messages.
+func (r *setRun) nounOfSet() string {
 	if r.set.DisplayKind == "" {
 		return "set "
 	}
@@ -114,7 +114,7 @@ func (r *setRun) rebuildInventory(ctx context.Context) error {
 	for _, gvk := range r.set.RebuildFrom {
 		kinds[gvk] = true
 	}
-	if err := r.openKinds(ctx, kinds); err != nil {
+	if err := r.openCaches(ctx, kinds); err != nil {
 		return err
 	}
 	for _, o := range r.objectsByOrigin() {

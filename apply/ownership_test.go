@@ -43,15 +43,15 @@ func TestPruneOnlyOurObjects(t *testing.T) {
 		applied string
 		want    Action
 	}{
-		"made by a person":             {"kubectl-create", func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "", LeftAlone},
-		"applied by a person":          {"kubectl-client-side-apply", func(f *fixture) *unstructured.Unstructured { return f.managedConfigMap("c", "") }, "", LeftAlone},
-		"made anew by a person since":  {"kubectl-create", func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "abc", LeftAlone},
+		"made by a person":             {"kubectl-create", func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "", NotOwned},
+		"applied by a person":          {"kubectl-client-side-apply", func(f *fixture) *unstructured.Unstructured { return f.managedConfigMap("c", "") }, "", NotOwned},
+		"made anew by a person since":  {"kubectl-create", func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "abc", NotOwned},
 		"of upstream, with our origin": {grm, func(f *fixture) *unstructured.Unstructured { return f.managedConfigMap("c", f.ns+"/set") }, "", Deleted},
 		"of upstream, with the identity of a cluster": {grm, func(f *fixture) *unstructured.Unstructured {
 			return f.managedConfigMap("c", "landscape-1:"+f.ns+"/set")
 		}, "", Deleted},
 		"of upstream, without origin": {grm, func(f *fixture) *unstructured.Unstructured { return f.managedConfigMap("c", "") }, "", Deleted},
-		"of upstream, not managed":    {grm, func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "", LeftAlone},
+		"of upstream, not managed":    {grm, func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "", NotOwned},
 		"of upstream, of another set": {grm, func(f *fixture) *unstructured.Unstructured { return f.managedConfigMap("c", "garden/other") }, "", MovedToOtherSet},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestPruneOnlyOurObjects(t *testing.T) {
 			assert.Equal(t, c.want, actions(r)["ConfigMap/c"])
 			assert.Equal(t, c.want != Deleted, f.exists(o))
 			assert.Equal(t, []string{"ConfigMap/stays"}, f.inventory())
-			if c.want == LeftAlone {
+			if c.want == NotOwned {
 				assert.Contains(t, item.Reason, "is not ours: it stays unchanged")
 				assert.Contains(t, r.Objects[1].Message, "is not ours: it stays unchanged")
 				assert.Zero(t, asked, "the gate is not asked about it")
@@ -114,7 +114,7 @@ func TestPruneObjectsGivenUpByAnotherSet(t *testing.T) {
 			f.inv = NewMemoryInventory(Entry{Ref: RefOf(o), Annotations: map[string]string{gardenerKeys().Origin: f.ns + "/set"}})
 			set := f.set(f.configMap("stays", "x"))
 			var asked []string
-			options := ApplyOptions{IsGivenUp: c.givenUp, ApprovePrune: func(entries []Entry) []HeldObject {
+			options := ApplyOptions{IsReleasedBy: c.givenUp, ApprovePrune: func(entries []Entry) []HeldObject {
 				for _, e := range entries {
 					asked = append(asked, e.Name)
 				}
@@ -157,7 +157,7 @@ func TestDeleteLeavesForeignObjects(t *testing.T) {
 	assert.Equal(t, change.Summary{Delete: 1, Keep: 1}, p.Summary)
 	r, err := f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, map[string]Action{"ConfigMap/ours": Deleted, "ConfigMap/foreign": LeftAlone}, actions(r))
+	assert.Equal(t, map[string]Action{"ConfigMap/ours": Deleted, "ConfigMap/foreign": NotOwned}, actions(r))
 	assert.True(t, f.exists(foreign))
 	assert.Empty(t, f.inventory())
 }

@@ -65,7 +65,7 @@ func TestPolicyWithoutParametersIsRetried(t *testing.T) {
 				assert.Equal(t, test.refusals+1, patches.Load())
 				return
 			}
-			assert.Equal(t, WebhookDenied, ReasonOf(err))
+			assert.Equal(t, ReasonWebhookDenied, ReasonOf(err))
 			assert.ErrorContains(t, err, "define the kind from which only-one takes its parameters")
 			assert.GreaterOrEqual(t, clk.Since(began), policyRetryTimeout)
 		})

@@ -66,8 +66,8 @@ func splitError(err error) []problem {
 	}
 	// Check err itself: an error that wraps an ObjectError is not a leaf.
 	if object, ok := err.(*ObjectError); ok {
-		out := problem{text: oneLine(object.Error()), isConsequence: object.Reason == SkippedDependency, interrupted: object.Reason == Canceled}
-		if unreachable, is := errors.AsType[*UnreachableError](object.Err); is && object.Reason == Unreachable {
+		out := problem{text: oneLine(object.Error()), isConsequence: object.Reason == ReasonSkippedDependency, interrupted: object.Reason == ReasonCanceled}
+		if unreachable, is := errors.AsType[*UnreachableError](object.Err); is && object.Reason == ReasonUnreachable {
 			again := *object
 			out.unreachableCluster = unreachable.Root().Cluster
 			again.Message, again.Hint = fmt.Sprintf("cluster %s does not answer, as above", out.unreachableCluster), ""

@@ -11,11 +11,11 @@ import (
 )
 
 func TestProblemsAreOneLineEachCausesFirst(t *testing.T) {
-	skipped := &apply.ObjectError{Cluster: "seed", Object: apply.Ref{Kind: "ConfigMap", Name: "x"}, Op: "apply", Reason: apply.SkippedDependency, Message: "not tried"}
-	denied := &apply.ObjectError{Cluster: "seed", Object: apply.Ref{Kind: "Secret", Name: "y"}, Op: "apply", Reason: apply.Forbidden, Message: "no", Err: errors.New("inner\ntext")}
+	skipped := &apply.ObjectError{Cluster: "seed", Object: apply.Ref{Kind: "ConfigMap", Name: "x"}, Op: "apply", Reason: apply.ReasonSkippedDependency, Message: "not tried"}
+	denied := &apply.ObjectError{Cluster: "seed", Object: apply.Ref{Kind: "Secret", Name: "y"}, Op: "apply", Reason: apply.ReasonForbidden, Message: "no", Err: errors.New("inner\ntext")}
 	unreachable := func(object, cluster string, cause error) error {
 		down := &apply.UnreachableError{Cluster: cluster, Host: "https://" + cluster, Cause: cause}
-		return &apply.ObjectError{Cluster: cluster, Object: apply.Ref{Kind: "Garden", Name: object}, Op: "read", Reason: apply.Unreachable, Message: down.Error(), Hint: "look", Err: down}
+		return &apply.ObjectError{Cluster: cluster, Object: apply.Ref{Kind: "Garden", Name: object}, Op: "read", Reason: apply.ReasonUnreachable, Message: down.Error(), Hint: "look", Err: down}
 	}
 	refused := errors.New("refused")
 	err := errors.Join(

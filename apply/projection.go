@@ -38,9 +38,9 @@ func parseFields(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return set
 }
 
-// project extracts the fields of a set from a value. Lists become maps by their key, so that items
-// which others insert between ours change nothing; a missing field is null.
-func project(v any, set *fieldpath.Set) any {
+// projectFields extracts the fields of a set from a value. Lists become maps by their key, so that
+// items which others insert between ours change nothing; a missing field is null.
+func projectFields(v any, set *fieldpath.Set) any {
 	out := map[string]any{}
 	set.Members.Iterate(func(e fieldpath.PathElement) {
 		if _, deeper := set.Children.Get(e); !deeper {
@@ -50,7 +50,7 @@ func project(v any, set *fieldpath.Set) any {
 	set.Children.Iterate(func(e fieldpath.PathElement) {
 		deeper, _ := set.Children.Get(e)
 		inner, _ := childAt(v, e)
-		out[e.String()] = project(inner, deeper)
+		out[e.String()] = projectFields(inner, deeper)
 	})
 	return out
 }
@@ -65,7 +65,7 @@ func childAt(v any, e fieldpath.PathElement) (any, bool) {
 	case e.Key != nil:
 		list, _ := v.([]any)
 		for _, item := range list {
-			if matchesKeys(item, *e.Key) {
+			if hasKeys(item, *e.Key) {
 				return item, true
 			}
 		}
@@ -84,7 +84,7 @@ func childAt(v any, e fieldpath.PathElement) (any, bool) {
 	return nil, false
 }
 
-func matchesKeys(item any, keys value.FieldList) bool {
+func hasKeys(item any, keys value.FieldList) bool {
 	m, ok := item.(map[string]any)
 	if !ok {
 		return false
@@ -110,7 +110,7 @@ func lookup(v any, path fieldpath.Path) (any, bool) {
 
 // liveDigest is the digest of the fields that a manager owns in a live object, without the
 // create-only ones. It omits the values of a Secret, because a digest of a short password could be
-// guessed; sameSecretData compares them.
+// guessed; hasSameSecretData compares them.
 func liveDigest(live *unstructured.Unstructured, manager string, createOnly []string) string {
 	set := ownedFields(live, manager)
 	content := live.Object
@@ -121,7 +121,7 @@ func liveDigest(live *unstructured.Unstructured, manager string, createOnly []st
 		}
 		content, set = stripped.Object, withoutCreateOnly(set, createOnly)
 	}
-	projected, _ := project(content, set).(map[string]any)
+	projected, _ := projectFields(content, set).(map[string]any)
 	if groupKindOf(live) == secretKind {
 		projected[".data"] = secretKeys(live, set)
 	}
@@ -156,8 +156,8 @@ func secretKeys(live *unstructured.Unstructured, set *fieldpath.Set) []string {
 	return out
 }
 
-// sameSecretData compares the values of a desired Secret with those in the cluster.
-func sameSecretData(want, live *unstructured.Unstructured) bool {
+// hasSameSecretData compares the values of a desired Secret with those in the cluster.
+func hasSameSecretData(want, live *unstructured.Unstructured) bool {
 	wanted, _ := want.Object["data"].(map[string]any)
 	have, _ := live.Object["data"].(map[string]any)
 	for k, v := range wanted {

@@ -56,7 +56,7 @@ func (r *setRun) prune(ctx context.Context) {
 			leaving = append(leaving, e)
 		}
 	}
-	items := r.filterDeletable(r.examine(ctx, leaving), failed)
+	items := r.filterDeletable(r.findDeletionCandidates(ctx, leaving), failed)
 	if len(r.desired) == 0 && !r.opts.AllowEmpty {
 		for _, c := range items {
 			r.recordRemaining(c.entry, HeldBack, "the set is empty, which may be a mistake: nothing is deleted unless that is allowed")
@@ -64,14 +64,14 @@ func (r *setRun) prune(ctx context.Context) {
 		items = nil
 	}
 	if r.opts.NoDelete {
-		items = r.holdUnrequested(items)
+		items = r.holdUnrequestedDeletions(items)
 	} else {
 		items = r.filterApproved(items, r.opts.ApprovePrune)
 	}
 	deadline := r.engine.clock.Now().Add(r.opts.DeleteTimeout)
 	r.deletePhases(ctx, reversed(splitIntoPhases(items, func(c deletionCandidate) Ref { return c.entry.Ref })),
 		func() time.Duration { return deadline.Sub(r.engine.clock.Now()) }, false)
-	r.forgetUntried()
+	r.dropUnsentEntries()
 }
 
 // filterDeletable drops candidates that must not be deleted now, even with an approval. examine has
@@ -168,8 +168,8 @@ func (r *setRun) sortedOldEntries() []Entry {
 	return out
 }
 
-// forgetUntried drops announced objects that were not tried: they cannot exist.
-func (r *setRun) forgetUntried() {
+// dropUnsentEntries drops announced objects that were not tried: they cannot exist.
+func (r *setRun) dropUnsentEntries() {
 	for k, o := range r.outcomes {
 		if _, old := r.oldEntries[k]; !old && (o.action == Skipped || o.action == Ignored) {
 			delete(r.entries, k)
@@ -201,8 +201,8 @@ func (r *setRun) recordDeletion(o outcome) {
 	r.reportOutcome(o)
 }
 
-// examine reads the live objects and drops those that must not be deleted.
-func (r *setRun) examine(ctx context.Context, entries []Entry) []deletionCandidate {
+// findDeletionCandidates reads the live objects and drops those that must not be deleted.
+func (r *setRun) findDeletionCandidates(ctx context.Context, entries []Entry) []deletionCandidate {
 	var out []deletionCandidate
 	for _, e := range entries {
 		live, err := r.readObject(ctx, e.Ref)
@@ -217,8 +217,8 @@ func (r *setRun) examine(ctx context.Context, entries []Entry) []deletionCandida
 			r.dropEntry(e, MovedToOtherSet, "another set declares it")
 		case r.isForeign(e, live):
 			r.dropEntry(e, MovedToOtherSet, "it belongs to "+live.GetAnnotations()[r.engine.keys.Origin])
-		case !r.isOurObject(e, live):
-			r.dropEntry(e, LeftAlone, notOursMessage)
+		case !r.isOwnObject(e, live):
+			r.dropEntry(e, NotOwned, notOwnedMessage)
 		case r.set.LeaveToCollector && r.isCollectable(live):
 			r.dropEntry(e, Retained, "the garbage collector deletes it when nothing refers to it")
 		case isTrueAnnotation(live.GetAnnotations()[r.engine.keys.KeepObject]):

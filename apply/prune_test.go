@@ -80,7 +80,7 @@ func TestPruneHandsOverBetweenSets(t *testing.T) {
 	// Two sets that declare the same object do not fight.
 	f.mustApply(f.set(moved))
 	_, err = f.e.Apply(f.ctx, f.c, other, inv, ApplyOptions{})
-	assert.Equal(t, OwnedElsewhere, ReasonOf(err))
+	assert.Equal(t, ReasonOwnedElsewhere, ReasonOf(err))
 }
 
 func TestPruneIsHeld(t *testing.T) {
@@ -105,7 +105,7 @@ func TestPruneIsHeld(t *testing.T) {
 	// A failed sibling may be the replacement of an object to be deleted.
 	bad := f.configMap("A_is_no_name", "x")
 	r, err = f.apply(f.set(bad))
-	assert.Equal(t, Invalid, ReasonOf(err))
+	assert.Equal(t, ReasonInvalid, ReasonOf(err))
 	assert.Equal(t, HeldBack, actions(r)["ConfigMap/a"])
 	assert.True(t, f.exists(f.configMap("a", "")))
 }
@@ -120,7 +120,7 @@ func TestMovedObjectsAreNotHeld(t *testing.T) {
 	f.mustApply(f.set(f.configMap("moves", "x"), f.configMap("goes", "x"), definition))
 	r, err := f.e.Apply(f.ctx, f.c, f.set(f.configMap("A_is_no_name", "x")), f.inv,
 		ApplyOptions{IsDeclaredElsewhere: func(r Ref) bool { return r.Name != "goes" }})
-	assert.Equal(t, Invalid, ReasonOf(err))
+	assert.Equal(t, ReasonInvalid, ReasonOf(err))
 	assert.Equal(t, map[string]Action{"ConfigMap/A_is_no_name": Failed, "ConfigMap/moves": MovedToOtherSet, "ConfigMap/goes": HeldBack,
 		"CustomResourceDefinition/" + definition.GetName(): MovedToOtherSet}, actions(r))
 	assert.NotContains(t, f.inventory(), "ConfigMap/moves")
@@ -168,7 +168,7 @@ func TestDelete(t *testing.T) {
 	f.mustApply(f.set(keep, stuck, f.configMap("a", "x"), f.object(`{apiVersion: v1, kind: Service, metadata: {name: s, namespace: NS}, spec: {ports: [{port: 1}]}}`)))
 
 	r, err := f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{Timeout: 200 * time.Millisecond})
-	assert.Equal(t, Stuck, ReasonOf(err))
+	assert.Equal(t, ReasonStuckDeletion, ReasonOf(err))
 	assert.ErrorContains(t, err, "test.example.com/stuck")
 	assert.Equal(t, map[string]Action{"ConfigMap/keep": Retained, "ConfigMap/stuck": Deleting, "ConfigMap/a": Deleted, "Service/s": Deleted}, actions(r))
 	assert.Equal(t, "Service", r.Objects[1].Ref.Kind, "reverse order: %v", r.Objects)
@@ -207,7 +207,7 @@ func TestDeletedObjectInUseIsStuck(t *testing.T) {
 	require.NoError(t, f.resource(o).Delete(f.ctx, o.GetName(), metav1.DeleteOptions{}))
 	f.eventually("it is seen to be deleted", func() bool { c := f.c.Cached(RefOf(o)); return c != nil && c.GetDeletionTimestamp() != nil })
 	_, err = f.e.Apply(f.ctx, f.c, f.set(o), f.inv, ApplyOptions{DeleteTimeout: 50 * time.Millisecond})
-	assert.Equal(t, Stuck, ReasonOf(err))
+	assert.Equal(t, ReasonStuckDeletion, ReasonOf(err))
 	require.ErrorContains(t, err, "it stays while something refers to it; to recreate it at once, remove the finalizer")
 	require.ErrorContains(t, err, "kubectl patch configmap -n "+o.GetNamespace()+` referred --type merge -p '{"metadata":{"finalizers":null}}'`)
 
@@ -224,7 +224,7 @@ func TestFinalizeDeletionAfter(t *testing.T) {
 	f.releaseOnCleanup(stuck)
 	f.mustApply(f.set(stuck))
 	_, err := f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{Timeout: 50 * time.Millisecond})
-	assert.Equal(t, Stuck, ReasonOf(err))
+	assert.Equal(t, ReasonStuckDeletion, ReasonOf(err))
 
 	f.e = newEngine(Options{Clock: clock})
 	clock.SetTime(f.get(stuck).GetDeletionTimestamp().Add(time.Hour))

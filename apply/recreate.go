@@ -81,7 +81,7 @@ func (r *setRun) createAgain(ctx context.Context, w applyRequest, before *unstru
 	if err != nil {
 		return failed(err)
 	}
-	if done := r.recordAnswer(ctx, w, nil, answer, created); done.err != nil {
+	if done := r.recordResponse(ctx, w, nil, answer, created); done.err != nil {
 		return &done
 	}
 	return nil
@@ -91,7 +91,7 @@ func (r *setRun) createAgain(ctx context.Context, w applyRequest, before *unstru
 // fields.
 func (r *setRun) immutableOutcome(w applyRequest, live *unstructured.Unstructured, rejected error) outcome {
 	out := r.failOutcome(w.desiredObject, rejected)
-	if out.err.Reason != Immutable {
+	if out.err.Reason != ReasonImmutable {
 		return out
 	}
 	changed := r.changedPathsBelow(w, live, out.err.Fields)
@@ -162,7 +162,7 @@ func (c *Cluster) validateCreate(ctx context.Context, o *unstructured.Unstructur
 	if err != nil {
 		return err
 	}
-	body, err := payload(o)
+	body, err := encodeBody(o)
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func (r *setRun) pollTimer(cached bool) <-chan time.Time {
 
 // stuckError returns the error for an object whose deletion does not finish.
 func (r *setRun) stuckError(o *unstructured.Unstructured) *ObjectError {
-	return &ObjectError{Cluster: r.cluster.name, Object: RefOf(o), Op: "delete", Reason: Stuck, Message: "it is being deleted and " + deletionBlocker(o), Hint: r.cluster.stuckHint(o)}
+	return &ObjectError{Cluster: r.cluster.name, Object: RefOf(o), Op: "delete", Reason: ReasonStuckDeletion, Message: "it is being deleted and " + deletionBlocker(o), Hint: r.cluster.stuckHint(o)}
 }
 
 // stuckHint returns the hint for an object whose deletion does not finish. An object that a Garden

@@ -52,7 +52,7 @@ func TestImmutableSelectorOfADeployment(t *testing.T) {
 	r, err := f.apply(f.set(changed, f.configMap("c", "2")))
 	var e *ObjectError
 	require.ErrorAs(t, err, &e)
-	assert.Equal(t, Immutable, e.Reason)
+	assert.Equal(t, ReasonImmutable, e.Reason)
 	assert.Equal(t, []string{"spec.selector"}, e.Fields)
 	assert.Contains(t, e.Hint, "delete-on-invalid-update")
 	assert.Equal(t, map[string]Action{"Deployment/d": Failed, "ConfigMap/c": Configured}, actions(r))
@@ -64,7 +64,7 @@ func TestImmutableSelectorOfADeployment(t *testing.T) {
 	broken := changed.DeepCopy()
 	require.NoError(t, unstructured.SetNestedField(broken.Object, int64(-1), "spec", "replicas"))
 	_, err = f.apply(f.set(broken, f.configMap("c", "2")))
-	assert.Equal(t, Invalid, ReasonOf(err), "not every cause is an immutable field: %v", err)
+	assert.Equal(t, ReasonInvalid, ReasonOf(err), "not every cause is an immutable field: %v", err)
 	assert.Equal(t, uid, f.get(changed).GetUID())
 	assert.Equal(t, Recreated, actions(f.mustApply(f.set(changed, f.configMap("c", "2"))))["Deployment/d"])
 	assert.NotEqual(t, uid, f.get(changed).GetUID())
@@ -81,7 +81,7 @@ func TestProtectedKindsAreNotRecreated(t *testing.T) {
 	_, err := f.apply(f.set(claim("ReadWriteMany")))
 	var e *ObjectError
 	require.ErrorAs(t, err, &e)
-	assert.Equal(t, Immutable, e.Reason)
+	assert.Equal(t, ReasonImmutable, e.Reason)
 	assert.NotContains(t, e.Hint, "delete-on-invalid-update", "it has no effect here")
 	assert.Equal(t, uid, f.get(claim("")).GetUID())
 }
@@ -110,7 +110,7 @@ func TestImmutableTemplateErrorNamesChanges(t *testing.T) {
 				err := do(f.set(c.job))
 				var e *ObjectError
 				require.ErrorAs(t, err, &e)
-				assert.Equal(t, Immutable, e.Reason)
+				assert.Equal(t, ReasonImmutable, e.Reason)
 				assert.Equal(t, "spec.template cannot change on a live object, and the declaration changes "+c.changed, e.Message)
 				assert.Less(t, len(err.Error()), 500)
 				assert.NotContains(t, err.Error(), "\n")

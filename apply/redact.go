@@ -19,7 +19,7 @@ func withoutValues(err error) error {
 	status, ok := statusOf(err)
 	if !ok {
 		var down *UnreachableError
-		if errors.As(err, &down) || errors.Is(err, errSafe) || isContext(err) {
+		if errors.As(err, &down) || errors.Is(err, errWithoutValues) || isContextError(err) {
 			return err
 		}
 		return fmt.Errorf("the request failed (text withheld, because the object is a Secret): %T", err)
@@ -34,7 +34,7 @@ func withoutValues(err error) error {
 			Kind: status.Details.Kind, UID: status.Details.UID, RetryAfterSeconds: status.Details.RetryAfterSeconds}
 		var fields []string
 		for _, cause := range status.Details.Causes {
-			safe.Details.Causes = append(safe.Details.Causes, safeCause(cause))
+			safe.Details.Causes = append(safe.Details.Causes, valueFreeCause(cause))
 			if cause.Field != "" {
 				fields = append(fields, cause.Field)
 			}
@@ -43,9 +43,9 @@ func withoutValues(err error) error {
 			text += " for " + strings.Join(fields, ", ")
 		}
 	}
-	// The text of Forbidden and NotFound comes from the authorizer and the router, which see no
-	// body.
-	if forbiddenByRBAC.MatchString(status.Message) || apierrors.IsNotFound(err) {
+	// The text of ReasonForbidden and ReasonNotFound comes from the authorizer and the router,
+	// which see no body.
+	if forbiddenByRBACPattern.MatchString(status.Message) || apierrors.IsNotFound(err) {
 		safe.Message = status.Message
 		return &apierrors.StatusError{ErrStatus: safe}
 	}
@@ -53,7 +53,7 @@ func withoutValues(err error) error {
 	return &apierrors.StatusError{ErrStatus: safe}
 }
 
-func safeCause(c metav1.StatusCause) metav1.StatusCause {
+func valueFreeCause(c metav1.StatusCause) metav1.StatusCause {
 	out := metav1.StatusCause{Type: c.Type, Field: c.Field, Message: "text withheld"}
 	switch {
 	case c.Type == metav1.CauseTypeFieldManagerConflict:
@@ -64,16 +64,18 @@ func safeCause(c metav1.StatusCause) metav1.StatusCause {
 	return out
 }
 
-// errSafe marks our own errors, whose text contains no value.
-var errSafe = errors.New("")
+// errWithoutValues marks our own errors, whose text contains no value.
+var errWithoutValues = errors.New("")
 
-type safeError struct{ text string }
+type valueFreeError struct{ text string }
 
-func (e safeError) Error() string        { return e.text }
-func (e safeError) Is(target error) bool { return target == errSafe }
+func (e valueFreeError) Error() string        { return e.text }
+func (e valueFreeError) Is(target error) bool { return target == errWithoutValues }
 
-func safeErrorf(format string, args ...any) error { return safeError{fmt.Sprintf(format, args...)} }
+func valueFreeErrorf(format string, args ...any) error {
+	return valueFreeError{fmt.Sprintf(format, args...)}
+}
 
-func isContext(err error) bool {
+func isContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

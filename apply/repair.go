@@ -12,8 +12,9 @@ import (
 // errNoInventory is why nothing can be repaired.
 var errNoInventory = errors.New("its inventory is lost, so the applied objects are unknown: the next apply rebuilds it")
 
-// skipUnapplied drops objects from a repair that are declared differently than at their last apply.
-func (r *setRun) skipUnapplied() error {
+// skipChangedDeclarations drops objects from a repair that are declared differently than at their
+// last apply.
+func (r *setRun) skipChangedDeclarations() error {
 	if !r.hadEntries && len(r.desired) > 0 {
 		return errNoInventory
 	}
@@ -50,9 +51,9 @@ func (r *setRun) isDeclaredAsApplied(d *desiredObject) bool {
 	return d.ref.GroupKind() != secretKind || r.engine.tracker.secretSums.isLastWritten(r.cluster, d.obj)
 }
 
-// holdUnrequested records candidates whose deletion was not requested as held, and returns the
-// others.
-func (r *setRun) holdUnrequested(items []deletionCandidate) []deletionCandidate {
+// holdUnrequestedDeletions records candidates whose deletion was not requested as held, and returns
+// the others.
+func (r *setRun) holdUnrequestedDeletions(items []deletionCandidate) []deletionCandidate {
 	return slices.DeleteFunc(items, func(c deletionCandidate) bool {
 		if c.live.GetDeletionTimestamp() != nil {
 			return false

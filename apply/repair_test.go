@@ -170,7 +170,7 @@ func TestObjectRecreatedByHand(t *testing.T) {
 	})
 	for range 3 {
 		_, err := f.apply(s)
-		assert.Equal(t, Immutable, ReasonOf(err), "%v", err)
+		assert.Equal(t, ReasonImmutable, ReasonOf(err), "%v", err)
 	}
 	require.NoError(t, f.resource(binding).Delete(f.ctx, "rb", metav1.DeleteOptions{}))
 	assert.Equal(t, Created, f.mustApply(s).Objects[0].Action)

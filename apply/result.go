@@ -21,12 +21,12 @@ const (
 	Deleting        Action = "deleting"
 	Retained        Action = "kept"
 	MovedToOtherSet Action = "handed-over"
-	// LeftAlone means that the object is in the inventory, but does not show that it is ours
-	LeftAlone Action = "left-alone"
-	HeldBack  Action = "held"
-	Ignored   Action = "ignored"
-	Skipped   Action = "skipped"
-	Failed    Action = "failed"
+	// NotOwned means that the object is in the inventory, but does not show that it is ours
+	NotOwned Action = "left-alone"
+	HeldBack Action = "held"
+	Ignored  Action = "ignored"
+	Skipped  Action = "skipped"
+	Failed   Action = "failed"
 )
 
 // ObjectResult is the outcome for one object.
@@ -47,9 +47,9 @@ type ObjectResult struct {
 	Err       *ObjectError `json:"error,omitempty"`
 	// Cluster is the cluster of the object; in JSON, Result.Cluster has it once.
 	Cluster string `json:"-"`
-	// WaitsForOthers marks an object whose deletion was not requested yet: another object must be
-	// deleted first, or the run ended.
-	WaitsForOthers bool `json:"-"`
+	// IsDeletionPending marks an object whose deletion was not requested yet: another object must
+	// be deleted first, or the run ended.
+	IsDeletionPending bool `json:"-"`
 	// DeleteRequested means that this run requested the deletion of the object, or of its
 	// predecessor in a recreation. It does not depend on the action: Deleting and Failed deletions
 	// may continue. An object that a previous instance may still create does not count.
@@ -100,8 +100,8 @@ func (r *Result) Pending() []ObjectResult {
 // planActions maps actions to those of a plan; other actions count as unchanged.
 var planActions = map[Action]change.Action{Created: change.Create, Configured: change.Change, Adopted: change.Adopt,
 	Recreated: change.Recreate, Deleted: change.Delete, Deleting: change.Delete, Retained: change.Keep, MovedToOtherSet: change.Keep,
-	LeftAlone: change.Keep,
-	HeldBack:  change.Hold, Skipped: change.Fail, Failed: change.Fail}
+	NotOwned: change.Keep,
+	HeldBack: change.Hold, Skipped: change.Fail, Failed: change.Fail}
 
 // plan returns the plan of a dry run.
 func (r *setRun) plan() (change.Plan, error) {

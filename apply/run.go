@@ -82,7 +82,7 @@ func (r *setRun) apply(ctx context.Context) {
 		return
 	}
 	if r.opts.Repair {
-		if err := r.skipUnapplied(); err != nil {
+		if err := r.skipChangedDeclarations(); err != nil {
 			r.abort("repair", err)
 			return
 		}
@@ -157,7 +157,7 @@ func (r *setRun) prepare(ctx context.Context) error {
 
 // unreadableError returns the error for an invalid declared object.
 func (r *setRun) unreadableError(o *unstructured.Unstructured, why string) *ObjectError {
-	return &ObjectError{Cluster: r.cluster.name, Object: RefOf(o), Op: "read", Reason: Invalid, Message: why,
+	return &ObjectError{Cluster: r.cluster.name, Object: RefOf(o), Op: "read", Reason: ReasonInvalid, Message: why,
 		Hint: "correct the object; nothing of this set is applied until then", Source: r.set.Sources[RefOf(o)]}
 }
 
@@ -185,7 +185,7 @@ func (r *setRun) loadState(ctx context.Context) error {
 			kinds[hpaKind.WithVersion("v2")] = true
 		}
 	}
-	if err := r.openKinds(ctx, kinds); err != nil {
+	if err := r.openCaches(ctx, kinds); err != nil {
 		return err
 	}
 	if err := r.rebuildInventory(ctx); err != nil {
@@ -194,8 +194,8 @@ func (r *setRun) loadState(ctx context.Context) error {
 	return r.resolveNamespaces(ctx)
 }
 
-// openKinds starts the live caches concurrently. A kind that cannot be listed has no cache.
-func (r *setRun) openKinds(ctx context.Context, kinds map[schema.GroupVersionKind]bool) error {
+// openCaches starts the live caches concurrently. A kind that cannot be listed has no cache.
+func (r *setRun) openCaches(ctx context.Context, kinds map[schema.GroupVersionKind]bool) error {
 	var opened []*watchedResource
 	for gvk := range kinds {
 		if r.stores[gvk] != nil {
@@ -262,7 +262,7 @@ func (r *setRun) resolveNamespaces(ctx context.Context) error {
 		case twin == nil:
 			seen[objectKeyOf(d.ref)] = d
 			r.desired = append(r.desired, d)
-		case twin.digest != d.digest || d.ref.GroupKind() == secretKind && !sameSecretData(d.obj, twin.obj):
+		case twin.digest != d.digest || d.ref.GroupKind() == secretKind && !hasSameSecretData(d.obj, twin.obj):
 			r.refuseObject(d, fmt.Sprintf("it is declared twice%s, with different content", sourcesNote(twin.source, d.source)))
 		}
 	}
@@ -273,7 +273,7 @@ func (r *setRun) resolveNamespaces(ctx context.Context) error {
 // refuseObject fails one object that cannot be applied as declared; the live object stays
 // unchanged.
 func (r *setRun) refuseObject(d *desiredObject, why string) {
-	e := &ObjectError{Cluster: r.cluster.name, Object: d.ref, Op: "read", Reason: Invalid, Message: why, Hint: "correct the object", Source: d.source}
+	e := &ObjectError{Cluster: r.cluster.name, Object: d.ref, Op: "read", Reason: ReasonInvalid, Message: why, Hint: "correct the object", Source: d.source}
 	r.refused = append(r.refused, d.ref)
 	r.recordOutcome(outcome{ref: d.ref, action: Failed, message: why, err: e})
 }

@@ -200,7 +200,7 @@ func TestAnInvalidChangeDeletesNothing(t *testing.T) {
 	f.mustApply(f.set(f.service("ClusterIP")))
 	before := f.get(f.service("")).GetUID()
 	_, err := f.apply(f.set(f.service("ClusterIPSS")))
-	assert.Equal(t, Invalid, ReasonOf(err))
+	assert.Equal(t, ReasonInvalid, ReasonOf(err))
 	assert.ErrorContains(t, err, "spec.type")
 	assert.Equal(t, before, f.get(f.service("")).GetUID())
 }
@@ -291,7 +291,7 @@ func TestAnObjectWithoutAKind(t *testing.T) {
 	r, err := f.apply(f.set(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}}}))
 	var e *ObjectError
 	require.ErrorAs(t, err, &e)
-	assert.Equal(t, Invalid, e.Reason)
+	assert.Equal(t, ReasonInvalid, e.Reason)
 	assert.ErrorContains(t, err, "lacks apiVersion, kind")
 	assert.False(t, r.Complete)
 	assert.True(t, f.exists(f.configMap("c", "")), "nothing is pruned for a set that is not understood")

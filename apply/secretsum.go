@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// secretSums report whether the values of a Secret are those that we wrote. Inventory digests omit
-// them, because a digest of a short password can be guessed; these sums use a key that never leaves
-// the process.
-type secretSums struct {
+// secretChecksums report whether the values of a Secret are those that we wrote. Inventory digests
+// omit them, because a digest of a short password can be guessed; these sums use a key that never
+// leaves the process.
+type secretChecksums struct {
 	once sync.Once
 	key  [32]byte
 
@@ -23,7 +23,7 @@ type secretSums struct {
 	known map[*Cluster]map[objectKey]string
 }
 
-func (s *secretSums) sumOwned(o *unstructured.Unstructured, manager string) string {
+func (s *secretChecksums) ownedChecksum(o *unstructured.Unstructured, manager string) string {
 	owned := ownedFields(o, manager)
 	data, _ := o.Object["data"].(map[string]any)
 	values := map[string]any{}
@@ -32,11 +32,11 @@ func (s *secretSums) sumOwned(o *unstructured.Unstructured, manager string) stri
 			values[k] = v
 		}
 	}
-	return s.sum(values)
+	return s.checksum(values)
 }
 
 // isLastWritten reports whether the declared values of a Secret are those that we wrote last.
-func (s *secretSums) isLastWritten(c *Cluster, declared *unstructured.Unstructured) bool {
+func (s *secretChecksums) isLastWritten(c *Cluster, declared *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	have, known := s.known[c][objectKeyOf(RefOf(declared))]
 	s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *secretSums) isLastWritten(c *Cluster, declared *unstructured.Unstructur
 	for k, v := range data {
 		values[k] = canonicalBase64(v)
 	}
-	return known && s.sum(values) == have
+	return known && s.checksum(values) == have
 }
 
 // canonicalBase64 returns a value of a Secret as a server encodes it: base64 may be declared in
@@ -59,7 +59,7 @@ func canonicalBase64(v any) any {
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-func (s *secretSums) sum(values map[string]any) string {
+func (s *secretChecksums) checksum(values map[string]any) string {
 	s.once.Do(func() { _, _ = rand.Read(s.key[:]) }) // never fails: it ends the process instead
 	text, err := json.Marshal(values)
 	if err != nil {
@@ -71,11 +71,11 @@ func (s *secretSums) sum(values map[string]any) string {
 }
 
 // record records the expected sum of a Secret.
-func (s *secretSums) record(c *Cluster, o *unstructured.Unstructured, manager string) {
+func (s *secretChecksums) record(c *Cluster, o *unstructured.Unstructured, manager string) {
 	if groupKindOf(o) != secretKind {
 		return
 	}
-	sum := s.sumOwned(o, manager)
+	sum := s.ownedChecksum(o, manager)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
@@ -89,20 +89,20 @@ func (s *secretSums) record(c *Cluster, o *unstructured.Unstructured, manager st
 
 // hasExpectedValues reports whether a Secret has its expected values; known is false if they were
 // not recorded.
-func (s *secretSums) hasExpectedValues(c *Cluster, o *unstructured.Unstructured, manager string) (same, known bool) {
+func (s *secretChecksums) hasExpectedValues(c *Cluster, o *unstructured.Unstructured, manager string) (same, known bool) {
 	s.mu.Lock()
 	want, known := s.known[c][objectKeyOf(RefOf(o))]
 	s.mu.Unlock()
-	return known && s.sumOwned(o, manager) == want, known
+	return known && s.ownedChecksum(o, manager) == want, known
 }
 
-func (s *secretSums) forget(c *Cluster, k objectKey) {
+func (s *secretChecksums) forget(c *Cluster, k objectKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known[c], k)
 }
 
-func (s *secretSums) forgetAll(c *Cluster) {
+func (s *secretChecksums) forgetAll(c *Cluster) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known, c)

@@ -11,16 +11,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// servedTimeout limits the wait for the API server to list an established definition; it usually
-// takes less than a second.
-const servedTimeout = 30 * time.Second
+// servedKindsTimeout limits the wait for the API server to list an established definition; it
+// usually takes less than a second.
+const servedKindsTimeout = 30 * time.Second
 
 // WaitForServedKinds waits until the API server lists all kinds that the objects define, so that
 // the next objects may use them. It makes no request for known kinds.
 func WaitForServedKinds(ctx context.Context, clk clock.WithTicker, c *Cluster, objects []*unstructured.Unstructured) error {
 	tick := clk.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	deadline := clk.Now().Add(servedTimeout)
+	deadline := clk.Now().Add(servedKindsTimeout)
 	for _, gvk := range definedKinds(objects) {
 		for {
 			_, err := c.Mapping(ctx, gvk)
@@ -31,7 +31,7 @@ func WaitForServedKinds(ctx context.Context, clk clock.WithTicker, c *Cluster, o
 				return c.Explain(Ref{}, "read the API kinds", err)
 			}
 			if !clk.Now().Before(deadline) {
-				return fmt.Errorf("cluster %s: %s is defined, but the API server does not serve it after %s: check the conditions of its CustomResourceDefinition", c.Name(), gvk, servedTimeout)
+				return fmt.Errorf("cluster %s: %s is defined, but the API server does not serve it after %s: check the conditions of its CustomResourceDefinition", c.Name(), gvk, servedKindsTimeout)
 			}
 			select {
 			case <-ctx.Done():

@@ -83,14 +83,14 @@ func (k Keys) decorate(s *Set, in *unstructured.Unstructured) (*unstructured.Uns
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		if _, _, err := unstructured.NestedStringMap(o.Object, "metadata", field); err != nil {
-			return nil, safeErrorf("metadata.%s are not a map of strings", field)
+			return nil, valueFreeErrorf("metadata.%s are not a map of strings", field)
 		}
 	}
 	normalize(o)
-	labels := merge(o.GetLabels(), s.InjectLabels)
+	labels := mergeMaps(o.GetLabels(), s.InjectLabels)
 	labels[k.ManagedByLabel] = k.ManagedByValue
 	o.SetLabels(labels)
-	annotations := merge(o.GetAnnotations(), nil)
+	annotations := mergeMaps(o.GetAnnotations(), nil)
 	annotations[k.Origin] = s.Name
 	annotations[k.Description] = k.DescriptionText
 	o.SetAnnotations(annotations)
@@ -102,7 +102,7 @@ func (k Keys) decorate(s *Set, in *unstructured.Unstructured) (*unstructured.Uns
 	return o, nil
 }
 
-func merge(base, over map[string]string) map[string]string {
+func mergeMaps(base, over map[string]string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, base)
 	maps.Copy(out, over)
@@ -151,10 +151,10 @@ func injectIntoTemplates(o *unstructured.Unstructured, labels map[string]string)
 		at := append(append([]string{}, path...), "metadata", "labels")
 		have, _, err := unstructured.NestedStringMap(o.Object, at...)
 		if err != nil {
-			return safeErrorf("%s: %s are not a map of strings", RefOf(o), strings.Join(at, "."))
+			return valueFreeErrorf("%s: %s are not a map of strings", RefOf(o), strings.Join(at, "."))
 		}
-		if err := unstructured.SetNestedStringMap(o.Object, merge(have, labels), at...); err != nil {
-			return safeErrorf("%s: %s cannot be set", RefOf(o), strings.Join(at, "."))
+		if err := unstructured.SetNestedStringMap(o.Object, mergeMaps(have, labels), at...); err != nil {
+			return valueFreeErrorf("%s: %s cannot be set", RefOf(o), strings.Join(at, "."))
 		}
 	}
 	claims, found, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
@@ -164,7 +164,7 @@ func injectIntoTemplates(o *unstructured.Unstructured, labels map[string]string)
 	for _, claim := range claims {
 		if m, ok := claim.(map[string]any); ok {
 			have, _, _ := unstructured.NestedStringMap(m, "metadata", "labels")
-			_ = unstructured.SetNestedStringMap(m, merge(have, labels), "metadata", "labels")
+			_ = unstructured.SetNestedStringMap(m, mergeMaps(have, labels), "metadata", "labels")
 		}
 	}
 	return unstructured.SetNestedSlice(o.Object, claims, "spec", "volumeClaimTemplates")
@@ -180,11 +180,11 @@ func hasPodTemplate(o *unstructured.Unstructured, path []string) bool {
 	return found
 }
 
-// payload encodes an object as the body of a request.
-func payload(o *unstructured.Unstructured) ([]byte, error) {
+// encodeBody encodes an object as the body of a request.
+func encodeBody(o *unstructured.Unstructured) ([]byte, error) {
 	body, err := json.Marshal(o.Object)
 	if err != nil {
-		return nil, safeErrorf("%s cannot be written as JSON", RefOf(o))
+		return nil, valueFreeErrorf("%s cannot be written as JSON", RefOf(o))
 	}
 	return body, nil
 }

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// dataLimit is the limit for all values of a ConfigMap or Secret together, in bytes
+	// maxDataBytes is the limit for all values of a ConfigMap or Secret together, in bytes
 	// (k8s.io/api/core/v1 MaxSecretSize; ConfigMaps have the same).
-	dataLimit = 1 << 20
-	// storageLimit is etcd's default for one request (--max-request-bytes), in bytes.
-	storageLimit = 3 << 19
+	maxDataBytes = 1 << 20
+	// maxStoredBytes is etcd's default for one request (--max-request-bytes), in bytes.
+	maxStoredBytes = 3 << 19
 )
 
 // tooLargePattern matches errors of etcd and of the API server's client for it.
@@ -31,11 +31,11 @@ func (c *Cluster) CheckSize(o *unstructured.Unstructured) *ObjectError {
 	case configMapKind:
 		size = encodedSize(o, "binaryData") + plainSize(o, "data")
 	}
-	if size <= dataLimit {
+	if size <= maxDataBytes {
 		return nil
 	}
-	return &ObjectError{Cluster: c.name, Object: RefOf(o), Op: "apply", Reason: Invalid,
-		Message: fmt.Sprintf("its values have %s, and a %s may have at most %s", formatBytes(size), o.GetKind(), formatBytes(dataLimit)),
+	return &ObjectError{Cluster: c.name, Object: RefOf(o), Op: "apply", Reason: ReasonInvalid,
+		Message: fmt.Sprintf("its values have %s, and a %s may have at most %s", formatBytes(size), o.GetKind(), formatBytes(maxDataBytes)),
 		Hint:    "make it smaller, or split it into several objects"}
 }
 
@@ -67,11 +67,11 @@ func explainSize(e *ObjectError, o *unstructured.Unstructured) {
 	if !apierrors.IsRequestEntityTooLargeError(e.Err) && !tooLargePattern.MatchString(e.Message) {
 		return
 	}
-	body, err := payload(o)
+	body, err := encodeBody(o)
 	if err != nil {
 		return
 	}
-	e.Reason = Invalid
-	e.Message = fmt.Sprintf("it has %s as JSON, and the storage of the API server accepts at most %s for an object with its managed fields", formatBytes(len(body)), formatBytes(storageLimit))
+	e.Reason = ReasonInvalid
+	e.Message = fmt.Sprintf("it has %s as JSON, and the storage of the API server accepts at most %s for an object with its managed fields", formatBytes(len(body)), formatBytes(maxStoredBytes))
 	e.Hint = "make it smaller, or split it into several objects"
 }

@@ -40,7 +40,7 @@ func TestSizes(t *testing.T) {
 				counts := f.requests(func() { err = do(f.set(object(c.kind, c.field, c.value(1<<20+1)), f.configMap("small", "x"))) })
 				var e *ObjectError
 				require.ErrorAs(t, err, &e)
-				assert.Equal(t, Invalid, e.Reason)
+				assert.Equal(t, ReasonInvalid, e.Reason)
 				assert.Equal(t, "cluster test: "+c.kind+" "+f.ns+"/large: apply: Invalid: its values have 1.00 MiB (1048577 bytes), and a "+c.kind+
 					" may have at most 1.00 MiB (1048576 bytes) (make it smaller, or split it into several objects)", e.Error())
 				assert.LessOrEqual(t, counts["patch-apply"], 3, "the object is not sent: only the other one and the inventory")
@@ -54,7 +54,7 @@ func TestSizes(t *testing.T) {
 			containers := nested(o, "spec", "template", "spec", "containers").([]any)
 			containers[0].(map[string]any)["env"] = []any{map[string]any{"name": "LARGE", "value": plain(size)}}
 			_, err := f.apply(f.set(o))
-			assert.Equal(t, Invalid, ReasonOf(err))
+			assert.Equal(t, ReasonInvalid, ReasonOf(err))
 			assert.Regexp(t, `Deployment \S+/large: apply: Invalid: it has (1\.76|2\.00) MiB \(\d+ bytes\) as JSON, and the storage of the API server accepts at most 1\.50 MiB`, err)
 		})
 	}
@@ -71,7 +71,7 @@ func TestInOrderStopsAfterFailure(t *testing.T) {
 	set = f.set(f.configMap("Not_A_Name", "x"), role)
 	set.InOrder = true
 	r, err := f.apply(set)
-	assert.Equal(t, Invalid, ReasonOf(err))
+	assert.Equal(t, ReasonInvalid, ReasonOf(err))
 	assert.Equal(t, map[string]Action{"ConfigMap/Not_A_Name": Failed, "Deployment/user": Skipped}, actions(r))
 	assert.True(t, f.exists(f.configMap("old", "")))
 	assert.Contains(t, f.inventory(), "ConfigMap/old")

@@ -37,10 +37,10 @@ type store struct {
 	deletedVersions map[nsName]string
 }
 
-// maxRemoved bounds the memory of deletions, which matter only for moments.
-const maxRemoved = 10000
+// maxRememberedDeletions bounds the memory of deletions, which matter only for moments.
+const maxRememberedDeletions = 10000
 
-func (s *store) shrinkObject(o *unstructured.Unstructured) *unstructured.Unstructured {
+func (s *store) trimObject(o *unstructured.Unstructured) *unstructured.Unstructured {
 	if s.shrink != nil {
 		return s.shrink(o)
 	}
@@ -113,8 +113,8 @@ func (s *store) droppedFields(o *unstructured.Unstructured, manager, applied str
 	return fields
 }
 
-// storeAnswer stores the answer to a write.
-func (s *store) storeAnswer(o *unstructured.Unstructured) {
+// storeResponse stores the answer to a write.
+func (s *store) storeResponse(o *unstructured.Unstructured) {
 	if s.selector.Matches(labels.Set(o.GetLabels())) {
 		_ = s.Add(o)
 	}
@@ -131,13 +131,13 @@ func (s *store) Add(obj any) error {
 	if !ok {
 		return nil
 	}
-	o = s.shrinkObject(o)
+	o = s.trimObject(o)
 	s.orderMu.Lock()
 	defer s.orderMu.Unlock()
 	s.mu.Lock()
 	old := s.objects[nameOf(o)]
 	gone, was := s.deletedVersions[nameOf(o)]
-	if old != nil && !newer(o.GetResourceVersion(), old.GetResourceVersion()) || was && !newer(o.GetResourceVersion(), gone) {
+	if old != nil && !isNewerVersion(o.GetResourceVersion(), old.GetResourceVersion()) || was && !isNewerVersion(o.GetResourceVersion(), gone) {
 		s.mu.Unlock()
 		return nil
 	}
@@ -158,7 +158,7 @@ func (s *store) Delete(obj any) error {
 		return nil
 	}
 	s.remove(o, func(have *unstructured.Unstructured) bool {
-		return !newer(have.GetResourceVersion(), o.GetResourceVersion())
+		return !isNewerVersion(have.GetResourceVersion(), o.GetResourceVersion())
 	})
 	return nil
 }
@@ -172,7 +172,7 @@ func (s *store) remove(o *unstructured.Unstructured, when func(have *unstructure
 		s.mu.Unlock()
 		return
 	}
-	if len(s.deletedVersions) >= maxRemoved || s.deletedVersions == nil {
+	if len(s.deletedVersions) >= maxRememberedDeletions || s.deletedVersions == nil {
 		s.deletedVersions = map[nsName]string{}
 	}
 	s.deletedVersions[nameOf(o)] = o.GetResourceVersion()
@@ -200,11 +200,11 @@ func (s *store) Replace(list []any, version string) error {
 			continue
 		}
 		old := s.objects[nameOf(o)]
-		if old != nil && !newer(o.GetResourceVersion(), old.GetResourceVersion()) {
+		if old != nil && !isNewerVersion(o.GetResourceVersion(), old.GetResourceVersion()) {
 			next[nameOf(o)] = old
 			continue
 		}
-		o = s.shrinkObject(o)
+		o = s.trimObject(o)
 		next[nameOf(o)] = o
 		events = append(events, ChangeEvent{Ref: RefOf(o), Old: old, New: o})
 	}
@@ -212,7 +212,7 @@ func (s *store) Replace(list []any, version string) error {
 		if next[n] != nil {
 			continue
 		}
-		if newer(old.GetResourceVersion(), version) {
+		if isNewerVersion(old.GetResourceVersion(), version) {
 			next[n] = old
 			continue
 		}
@@ -232,9 +232,9 @@ func (s *store) Replace(list []any, version string) error {
 // Resync does nothing: nothing is derived from the store.
 func (s *store) Resync() error { return nil }
 
-// newer reports whether a resource version is newer; versions that cannot be compared count as
-// newer.
-func newer(a, b string) bool {
+// isNewerVersion reports whether a resource version is newer; versions that cannot be compared
+// count as newer.
+func isNewerVersion(a, b string) bool {
 	d, err := resourceversion.CompareResourceVersion(a, b)
 	return err != nil || d > 0
 }

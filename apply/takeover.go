@@ -44,17 +44,17 @@ func (r *setRun) isForced(d *desiredObject) bool {
 	return r.set.Force || isTrueAnnotation(d.obj.GetAnnotations()[r.engine.keys.ForceConflicts]) || r.engine.isForced(d.ref)
 }
 
-// needsTakeover reports whether an object has entries of former managers, before our first
+// isTakeoverNeeded reports whether an object has entries of former managers, before our first
 // successful apply.
-func (r *setRun) needsTakeover(ref Ref, live *unstructured.Unstructured) bool {
+func (r *setRun) isTakeoverNeeded(ref Ref, live *unstructured.Unstructured) bool {
 	if len(r.takeoverManagersOf(live)) == 0 {
 		return false
 	}
-	ours := slices.ContainsFunc(managersOf(live), func(m metav1.ManagedFieldsEntry) bool { return r.isOurs(m) })
+	ours := slices.ContainsFunc(managersOf(live), func(m metav1.ManagedFieldsEntry) bool { return r.isOwnManager(m) })
 	return !ours || r.oldEntries[objectKeyOf(ref)].AppliedDigest == ""
 }
 
-func (r *setRun) isOurs(m metav1.ManagedFieldsEntry) bool {
+func (r *setRun) isOwnManager(m metav1.ManagedFieldsEntry) bool {
 	return m.Manager == r.set.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
 }
 
@@ -151,7 +151,7 @@ func (r *setRun) adopt(ctx context.Context, w applyRequest, refused error, opts 
 	if out, stop := r.failIfOwnedElsewhere(w.desiredObject, live); stop {
 		return out
 	}
-	if r.needsTakeover(w.ref, live) {
+	if r.isTakeoverNeeded(w.ref, live) {
 		w.neverApplied = r.oldEntries[objectKeyOf(w.ref)].AppliedDigest == ""
 		return r.takeOverFields(ctx, w, live, opts)
 	}
@@ -159,7 +159,7 @@ func (r *setRun) adopt(ctx context.Context, w applyRequest, refused error, opts 
 		// The live values help: fields that cannot change are sent as they are.
 		answer, _, refused = r.patchWithRetry(ctx, w, opts)
 	}
-	return r.handleAnswer(ctx, w, live, answer, false, refused)
+	return r.finishApply(ctx, w, live, answer, false, refused)
 }
 
 // takeOverFields takes over the fields of former managers and applies. It begins with a dry run, in
@@ -200,7 +200,7 @@ func (r *setRun) takeOverFields(ctx context.Context, w applyRequest, live *unstr
 			return outcome{ref: w.ref, action: Adopted, message: joinNotes(adoptionNote, takeoverNote(former, goes), hidden)}
 		}
 	case err != nil:
-		return r.handleAnswer(ctx, w, live, nil, created, err)
+		return r.finishApply(ctx, w, live, nil, created, err)
 	default:
 		goes = r.removedFields(live, answer)
 	}
@@ -212,15 +212,15 @@ func (r *setRun) takeOverFields(ctx context.Context, w applyRequest, live *unstr
 	} else if live, err = r.writeTakeover(ctx, live, patch); err == nil {
 		answer, created, err = r.patchWithRetry(ctx, w, opts)
 	}
-	out := r.handleAnswer(ctx, w, live, answer, created, err)
+	out := r.finishApply(ctx, w, live, answer, created, err)
 	if out.action == Unchanged && (w.neverApplied || len(back) > 0) {
 		out.action, out.message = Adopted, adoptionNote // at least its managers are written
 	}
 	out.restoredByWebhooks = back
-	setFormerManagers(out.restoredByWebhooks, former)
+	setPreviousManagers(out.restoredByWebhooks, former)
 	if out.action == Adopted || out.action == Configured {
 		out.message = joinNotes(out.message, takeoverNote(former, goes), hidden)
-		setFormerManagers(out.fields, former)
+		setPreviousManagers(out.fields, former)
 	}
 	return out
 }
@@ -265,7 +265,7 @@ func (r *setRun) takeoverPatch(live *unstructured.Unstructured) ([]ssa.JSONPatch
 	o.SetManagedFields(managers)
 	patch, err := ssa.PatchReplaceFieldsManagers(o, from, r.set.FieldManager)
 	if err != nil {
-		return nil, safeErrorf("the field managers of %s cannot be read", RefOf(live))
+		return nil, valueFreeErrorf("the field managers of %s cannot be read", RefOf(live))
 	}
 	return patch, nil
 }
@@ -304,7 +304,7 @@ func (r *setRun) removedFields(live, answer *unstructured.Unstructured) *fieldpa
 		if r.isTakeoverManager(live, m) {
 			m = withoutFinalizers(m)
 		}
-		if set := parseFields(m); set != nil && (r.isTakeoverManager(live, m) || r.isOurs(m)) {
+		if set := parseFields(m); set != nil && (r.isTakeoverManager(live, m) || r.isOwnManager(m)) {
 			before = before.Union(set)
 		}
 	}
@@ -344,7 +344,7 @@ func (r *setRun) predictRemoval(ctx context.Context, ref Ref, answer *unstructur
 // withServerDefaults returns a whole object with the server's defaults, or unchanged if the server
 // refuses the request.
 func (r *setRun) withServerDefaults(ctx context.Context, ref Ref, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	full, err := r.cluster.replaceDry(ctx, ref, o, r.set.FieldManager)
+	full, err := r.cluster.dryRunReplace(ctx, ref, o, r.set.FieldManager)
 	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsConflict(err) {
 		return o, nil
 	}
@@ -427,8 +427,8 @@ func joinNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 }
 
-// setFormerManagers adds the former owners to removed fields.
-func setFormerManagers(fields []change.Field, former []string) {
+// setPreviousManagers adds the former owners to removed fields.
+func setPreviousManagers(fields []change.Field, former []string) {
 	for i, f := range fields {
 		if f.New == nil && f.Old != nil {
 			fields[i].Manager = strings.Join(former, ", ")

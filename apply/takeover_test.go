@@ -90,7 +90,7 @@ func TestTakeoverRetriesConcurrentWrites(t *testing.T) {
 			_, err = f.e.Apply(f.ctx, c, f.set(f.configMap("c", "new")), NewMemoryInventory(), ApplyOptions{})
 			live := f.get(former)
 			if !test.taken {
-				assert.Equal(t, Invalid, ReasonOf(err))
+				assert.Equal(t, ReasonInvalid, ReasonOf(err))
 				return
 			}
 			require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestImperativeWritersKeepTheirFields(t *testing.T) {
 				_, err = f.apply(set)
 				var e *ObjectError
 				require.ErrorAs(t, err, &e)
-				assert.Equal(t, Conflict, e.Reason)
+				assert.Equal(t, ReasonConflict, e.Reason)
 				assert.Equal(t, []string{manager}, e.Managers)
 				assert.Equal(t, []string{"data.key"}, e.Fields)
 				assert.Equal(t, "1", nested(f.get(theirs), "data", "key"), "nothing is overwritten")
@@ -263,7 +263,7 @@ func TestPlanOfTakeoverWithoutPrediction(t *testing.T) {
 	_, err = f.apply(f.set(bad))
 	var e *ObjectError
 	require.ErrorAs(t, err, &e)
-	assert.Equal(t, Invalid, e.Reason)
+	assert.Equal(t, ReasonInvalid, e.Reason)
 	assert.Equal(t, before, f.get(bad))
 }
 

@@ -37,7 +37,7 @@ func (c *Cluster) TerminatingError(ns *unstructured.Unstructured) *ObjectError {
 	if since == nil {
 		return nil
 	}
-	return &ObjectError{Cluster: c.name, Object: RefOf(ns), Op: "apply", Reason: TerminatingNamespace,
+	return &ObjectError{Cluster: c.name, Object: RefOf(ns), Op: "apply", Reason: ReasonTerminatingNamespace,
 		Message: fmt.Sprintf("its deletion began at %s and %s: nothing can be created in it", since.UTC().Format("2006-01-02 15:04:05 MST"), deletionBlocker(ns)),
 		Hint:    "let the controllers of its remaining objects finish, or remove their finalizers; run again when the namespace no longer exists"}
 }
@@ -47,7 +47,7 @@ func (c *Cluster) TerminatingError(ns *unstructured.Unstructured) *ObjectError {
 func (r *setRun) mergeNamespaceErrors(ctx context.Context) {
 	said := map[string]*ObjectError{}
 	for k, o := range r.outcomes {
-		if o.err == nil || o.err.Reason != TerminatingNamespace || o.ref.Namespace == "" {
+		if o.err == nil || o.err.Reason != ReasonTerminatingNamespace || o.ref.Namespace == "" {
 			continue
 		}
 		name := o.ref.Namespace

@@ -36,7 +36,7 @@ func TestTerminatingNamespaceIsReportedOnce(t *testing.T) {
 			var all Errors
 			require.ErrorAs(t, err, &all)
 			require.Len(t, all, 1, err)
-			assert.Equal(t, TerminatingNamespace, all[0].Reason)
+			assert.Equal(t, ReasonTerminatingNamespace, all[0].Reason)
 			for _, part := range []string{"cluster test: Namespace " + ns.GetName() + ": ", "its deletion began at ",
 				"configmaps. has 1 resource instances; Some content in the namespace has finalizers remaining: a/b", "run again when the namespace no longer exists"} {
 				assert.Contains(t, err.Error(), part)

@@ -65,7 +65,7 @@ func TestTraces(t *testing.T) {
 		objects[s.SpanContext().SpanID().String()] = true
 		if attributeOf(s, "k8s.object.kind") == "Service" {
 			assert.Equal(t, codes.Error, s.Status().Code)
-			assert.Equal(t, string(Invalid), s.Status().Description)
+			assert.Equal(t, string(ReasonInvalid), s.Status().Description)
 		}
 	}
 	assert.Equal(t, map[string]string{"ConfigMap": string(Created), "Secret": string(Created), "Service": string(Failed)}, actions)

@@ -13,16 +13,16 @@ func TestTrackedObjectState(t *testing.T) {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"resourceVersion": version, "uid": uid}}}
 	}
 	tracked := func(manager, sum string, createOnly ...string) *trackedObject {
-		return &trackedObject{manager: manager, entry: Entry{LiveDigest: sum, CreateOnly: createOnly}}
+		return &trackedObject{manager: manager, entry: Entry{LiveDigest: sum, CreateOnlyFields: createOnly}}
 	}
-	clean := tracked("m", "sum").state(live("ConfigMap", "7", "u"))
+	clean := tracked("m", "sum").fingerprint(live("ConfigMap", "7", "u"))
 	assert.NotEmpty(t, clean)
-	assert.Equal(t, clean, tracked("m", "sum").state(live("ConfigMap", "7", "u")))
-	assert.NotEqual(t, clean, tracked("m", "sum").state(live("ConfigMap", "8", "u")), "it was written")
-	assert.NotEqual(t, clean, tracked("m", "sum").state(live("ConfigMap", "7", "v")), "it was made anew")
-	assert.NotEqual(t, clean, tracked("m", "other").state(live("ConfigMap", "7", "u")), "something else was applied")
-	assert.NotEqual(t, clean, tracked("n", "sum").state(live("ConfigMap", "7", "u")), "by another manager")
-	assert.NotEqual(t, clean, tracked("m", "sum", "spec.a").state(live("ConfigMap", "7", "u")), "a field counts no more")
-	assert.Empty(t, tracked("m", "sum").state(live("Secret", "7", "u")), "values are compared")
-	assert.Empty(t, tracked("m", "sum").state(live("ConfigMap", "", "u")))
+	assert.Equal(t, clean, tracked("m", "sum").fingerprint(live("ConfigMap", "7", "u")))
+	assert.NotEqual(t, clean, tracked("m", "sum").fingerprint(live("ConfigMap", "8", "u")), "it was written")
+	assert.NotEqual(t, clean, tracked("m", "sum").fingerprint(live("ConfigMap", "7", "v")), "it was made anew")
+	assert.NotEqual(t, clean, tracked("m", "other").fingerprint(live("ConfigMap", "7", "u")), "something else was applied")
+	assert.NotEqual(t, clean, tracked("n", "sum").fingerprint(live("ConfigMap", "7", "u")), "by another manager")
+	assert.NotEqual(t, clean, tracked("m", "sum", "spec.a").fingerprint(live("ConfigMap", "7", "u")), "a field counts no more")
+	assert.Empty(t, tracked("m", "sum").fingerprint(live("Secret", "7", "u")), "values are compared")
+	assert.Empty(t, tracked("m", "sum").fingerprint(live("ConfigMap", "", "u")))
 }

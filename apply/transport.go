@@ -107,9 +107,9 @@ func (g *clusterTransport) roundTrip(req *http.Request, next http.RoundTripper) 
 		return nil, err
 	}
 	if verb == "watch" {
-		g.count(verb)
+		g.countRequest(verb)
 		resp, err := g.startWatch(req, next)
-		if errors.Is(err, errNoAnswer) {
+		if errors.Is(err, errNoResponse) {
 			// other requests may still be answered
 			return nil, &UnreachableError{Cluster: g.cluster, Host: g.host, Cause: err}
 		}
@@ -124,14 +124,14 @@ func (g *clusterTransport) roundTrip(req *http.Request, next http.RoundTripper) 
 	if err := g.downError(); err != nil {
 		return nil, err
 	}
-	g.count(verb)
+	g.countRequest(verb)
 	sent, answered := startRequestSpan(req, g.cluster, verb)
-	ctx, cancel := context.WithTimeoutCause(sent.Context(), g.timeout, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(sent.Context(), g.timeout, errNoResponse)
 	resp, err := next.RoundTrip(sent.WithContext(ctx))
 	answered(resp, err)
 	if err != nil {
-		if errors.Is(context.Cause(ctx), errNoAnswer) {
-			err = fmt.Errorf("%w within %s", errNoAnswer, g.timeout)
+		if errors.Is(context.Cause(ctx), errNoResponse) {
+			err = fmt.Errorf("%w within %s", errNoResponse, g.timeout)
 		}
 		cancel()
 		return nil, g.recordResult(req.Context(), err)
@@ -145,20 +145,20 @@ func (g *clusterTransport) roundTrip(req *http.Request, next http.RoundTripper) 
 // first list.
 func (g *clusterTransport) startWatch(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	late := time.AfterFunc(g.timeout, func() { cancel(errNoAnswer) })
+	late := time.AfterFunc(g.timeout, func() { cancel(errNoResponse) })
 	resp, err := next.RoundTrip(req.WithContext(ctx))
 	if late.Stop(); err == nil {
 		resp.Body = &cancelOnClose{ReadCloser: resp.Body, cancel: func() { cancel(nil) }}
 		return resp, nil
 	}
-	if errors.Is(context.Cause(ctx), errNoAnswer) {
-		err = fmt.Errorf("%w within %s", errNoAnswer, g.timeout)
+	if errors.Is(context.Cause(ctx), errNoResponse) {
+		err = fmt.Errorf("%w within %s", errNoResponse, g.timeout)
 	}
 	cancel(nil)
 	return nil, err
 }
 
-var errNoAnswer = errors.New("no answer")
+var errNoResponse = errors.New("no answer")
 
 // recordResult records the end of a request and turns transport failures into UnreachableError.
 func (g *clusterTransport) recordResult(ctx context.Context, err error) error {
@@ -193,7 +193,7 @@ func (g *clusterTransport) hasLastFailed() bool {
 	return g.lastFailed
 }
 
-func (g *clusterTransport) count(verb string) {
+func (g *clusterTransport) countRequest(verb string) {
 	g.mu.Lock()
 	g.counts[verb]++
 	g.mu.Unlock()
@@ -209,7 +209,7 @@ func (g *clusterTransport) snapshot() RequestCounts {
 // closed in between does not count.
 func isUnreachable(err error) bool {
 	var timeout net.Error
-	return addresses.IsConnectFailure(err) || errors.Is(err, errNoAnswer) || errors.As(err, &timeout) && timeout.Timeout()
+	return addresses.IsConnectFailure(err) || errors.Is(err, errNoResponse) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 type cancelOnClose struct {

@@ -31,7 +31,7 @@ func (e *Engine) IsUnchanged(ctx context.Context, c *Cluster, s Set, inv Invento
 			kinds[hpaKind.WithVersion("v2")] = true
 		}
 	}
-	if err := r.openKinds(ctx, kinds); err != nil {
+	if err := r.openCaches(ctx, kinds); err != nil {
 		return false, err
 	}
 	for _, entry := range entries {
@@ -40,10 +40,10 @@ func (e *Engine) IsUnchanged(ctx context.Context, c *Cluster, s Set, inv Invento
 			return false, nil
 		}
 		left := e.keys.createOnly(live, r.isAutoscaled(&desiredObject{ref: entry.Ref}))
-		if !slices.Equal(left, entry.CreateOnly) || slices.Contains(left, createOnlyReplicas) && isScaledToZero(live) {
+		if !slices.Equal(left, entry.CreateOnlyFields) || slices.Contains(left, createOnlyReplicas) && isScaledToZero(live) {
 			return false, nil
 		}
-		if r.liveDigest(live, entry.CreateOnly) != entry.LiveDigest {
+		if r.liveDigest(live, entry.CreateOnlyFields) != entry.LiveDigest {
 			return false, nil
 		}
 	}

@@ -38,18 +38,18 @@ func TestStoreKeepsTheNewest(t *testing.T) {
 		do   func(s *store)
 		want string // data.v, empty if deleted
 	}{
-		"watch after answer":       {func(s *store) { s.storeAnswer(configMapAt("12", "b")); _ = s.Add(configMapAt("11", "a")) }, "b"},
-		"answer after watch":       {func(s *store) { _ = s.Add(configMapAt("12", "b")); s.storeAnswer(configMapAt("11", "a")) }, "b"},
-		"answer after deletion":    {func(s *store) { _ = s.Delete(configMapAt("12", "")); s.storeAnswer(configMapAt("11", "a")) }, ""},
-		"answer is the deletion":   {func(s *store) { _ = s.Delete(configMapAt("12", "")); s.storeAnswer(configMapAt("12", "a")) }, ""},
-		"deletion of a former one": {func(s *store) { s.storeAnswer(configMapAt("12", "b")); _ = s.Delete(configMapAt("11", "")) }, "b"},
+		"watch after answer":       {func(s *store) { s.storeResponse(configMapAt("12", "b")); _ = s.Add(configMapAt("11", "a")) }, "b"},
+		"answer after watch":       {func(s *store) { _ = s.Add(configMapAt("12", "b")); s.storeResponse(configMapAt("11", "a")) }, "b"},
+		"answer after deletion":    {func(s *store) { _ = s.Delete(configMapAt("12", "")); s.storeResponse(configMapAt("11", "a")) }, ""},
+		"answer is the deletion":   {func(s *store) { _ = s.Delete(configMapAt("12", "")); s.storeResponse(configMapAt("12", "a")) }, ""},
+		"deletion of a former one": {func(s *store) { s.storeResponse(configMapAt("12", "b")); _ = s.Delete(configMapAt("11", "")) }, "b"},
 		"made again":               {func(s *store) { _ = s.Delete(configMapAt("12", "")); _ = s.Add(configMapAt("13", "c")) }, "c"},
 		"list older than the write": {func(s *store) {
-			s.storeAnswer(configMapAt("12", "b"))
+			s.storeResponse(configMapAt("12", "b"))
 			_ = s.Replace([]any{configMapAt("9", "a")}, "11")
 		}, "b"},
-		"list without what we wrote": {func(s *store) { s.storeAnswer(configMapAt("12", "b")); _ = s.Replace(nil, "11") }, "b"},
-		"list after it was deleted":  {func(s *store) { s.storeAnswer(configMapAt("12", "b")); _ = s.Replace(nil, "13") }, ""},
+		"list without what we wrote": {func(s *store) { s.storeResponse(configMapAt("12", "b")); _ = s.Replace(nil, "11") }, "b"},
+		"list after it was deleted":  {func(s *store) { s.storeResponse(configMapAt("12", "b")); _ = s.Replace(nil, "13") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[nsName]*unstructured.Unstructured{}
@@ -117,19 +117,19 @@ func TestReasons(t *testing.T) {
 		want Reason
 		hint string
 	}{
-		"server certificate": {&UnreachableError{Cause: x509.CertificateInvalidError{Reason: x509.Expired}}, CertificateExpired, "renew"},
-		"no connection":      {&UnreachableError{Host: "h", Cause: errors.New("refused")}, Unreachable, "network"},
-		"canceled":           {context.Canceled, Canceled, "run again"},
-		"webhook said no":    {status(403, metav1.StatusReasonForbidden, `admission webhook "w.example.com" denied the request: no`), WebhookDenied, "w.example.com"},
-		"webhook is away":    {status(500, metav1.StatusReasonInternalError, `failed calling webhook "w.example.com": dial`), WebhookDenied, "does not answer"},
-		"policy":             {status(422, metav1.StatusReasonInvalid, `ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`), WebhookDenied, "p "},
-		"immutable":          {invalidError(metav1.StatusCause{Field: "spec.x", Message: "field is immutable"}), Immutable, "recreated"},
-		"roleRef":            {invalidError(metav1.StatusCause{Field: "roleRef", Message: `Invalid value: {}: cannot change roleRef`}), Immutable, "recreated"},
-		"StatefulSet":        {invalidError(metav1.StatusCause{Field: "spec", Message: "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"}), Immutable, "recreated"},
-		"typo beside it":     {invalidError(metav1.StatusCause{Field: "spec.x", Message: "field is immutable"}, metav1.StatusCause{Field: "spec.y", Message: "Unsupported value"}), Invalid, "correct"},
-		"typo":               {invalidError(metav1.StatusCause{Field: "spec.type", Message: "Unsupported value"}), Invalid, "correct"},
-		"overload":           {status(429, metav1.StatusReasonTooManyRequests, "busy"), Timeout, "overloaded"},
-		"anything":           {errors.New("surprise"), Other, ""},
+		"server certificate": {&UnreachableError{Cause: x509.CertificateInvalidError{Reason: x509.Expired}}, ReasonCertificateExpired, "renew"},
+		"no connection":      {&UnreachableError{Host: "h", Cause: errors.New("refused")}, ReasonUnreachable, "network"},
+		"canceled":           {context.Canceled, ReasonCanceled, "run again"},
+		"webhook said no":    {status(403, metav1.StatusReasonForbidden, `admission webhook "w.example.com" denied the request: no`), ReasonWebhookDenied, "w.example.com"},
+		"webhook is away":    {status(500, metav1.StatusReasonInternalError, `failed calling webhook "w.example.com": dial`), ReasonWebhookDenied, "does not answer"},
+		"policy":             {status(422, metav1.StatusReasonInvalid, `ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`), ReasonWebhookDenied, "p "},
+		"immutable":          {invalidError(metav1.StatusCause{Field: "spec.x", Message: "field is immutable"}), ReasonImmutable, "recreated"},
+		"roleRef":            {invalidError(metav1.StatusCause{Field: "roleRef", Message: `Invalid value: {}: cannot change roleRef`}), ReasonImmutable, "recreated"},
+		"StatefulSet":        {invalidError(metav1.StatusCause{Field: "spec", Message: "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"}), ReasonImmutable, "recreated"},
+		"typo beside it":     {invalidError(metav1.StatusCause{Field: "spec.x", Message: "field is immutable"}, metav1.StatusCause{Field: "spec.y", Message: "Unsupported value"}), ReasonInvalid, "correct"},
+		"typo":               {invalidError(metav1.StatusCause{Field: "spec.type", Message: "Unsupported value"}), ReasonInvalid, "correct"},
+		"overload":           {status(429, metav1.StatusReasonTooManyRequests, "busy"), ReasonTimeout, "overloaded"},
+		"anything":           {errors.New("surprise"), ReasonOther, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := c.objectErrorFor(Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "c"}, "apply", test.err)
@@ -199,7 +199,7 @@ func TestInventoryInAConfigMap(t *testing.T) {
 	for _, size := range []int{0, 1, 6000} {
 		var entries []Entry
 		for range size {
-			entries = append(entries, Entry{Ref: refFor("v1", "ConfigMap", "n", strings.Repeat("x", 60)), AppliedDigest: "1", LiveDigest: "2", CreateOnly: []string{createOnlyReplicas}})
+			entries = append(entries, Entry{Ref: refFor("v1", "ConfigMap", "n", strings.Repeat("x", 60)), AppliedDigest: "1", LiveDigest: "2", CreateOnlyFields: []string{createOnlyReplicas}})
 		}
 		o, err := inv.object(entries)
 		require.NoError(t, err)

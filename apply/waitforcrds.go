@@ -45,7 +45,7 @@ func (r *setRun) waitForCRDs(ctx context.Context, phase []*desiredObject) {
 		}
 		// A definition that a previous run established a moment ago may not be served yet either.
 		made, established := r.outcomes[objectKeyOf(RefOf(crd))]
-		if _, err := r.cluster.Mapping(ctx, d.ref.GVK()); established && made.action != Failed && (written || meta.IsNoMatchError(err) && servesVersion(crd, d.ref.GVK().Version)) {
+		if _, err := r.cluster.Mapping(ctx, d.ref.GVK()); established && made.action != Failed && (written || meta.IsNoMatchError(err) && isVersionServed(crd, d.ref.GVK().Version)) {
 			kinds[d.ref.GVK()] = true
 		}
 	}
@@ -57,8 +57,8 @@ func (r *setRun) waitForCRDs(ctx context.Context, phase []*desiredObject) {
 	}
 }
 
-// servesVersion reports whether a CustomResourceDefinition serves a version.
-func servesVersion(crd *unstructured.Unstructured, version string) bool {
+// isVersionServed reports whether a CustomResourceDefinition serves a version.
+func isVersionServed(crd *unstructured.Unstructured, version string) bool {
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	return slices.ContainsFunc(versions, func(v any) bool {
 		m, _ := v.(map[string]any)
@@ -103,7 +103,7 @@ func (r *setRun) waitForCondition(ctx context.Context, d *desiredObject, a waitC
 			if live, err := r.cluster.GetLive(ctx, d.ref); err == nil && a.missing(live) == "" {
 				return nil
 			}
-			return &ObjectError{Cluster: r.cluster.name, Object: d.ref, Op: "wait until " + a.state, Reason: Timeout, Source: d.source,
+			return &ObjectError{Cluster: r.cluster.name, Object: d.ref, Op: "wait until " + a.state, Reason: ReasonTimeout, Source: d.source,
 				Message: fmt.Sprintf("not %s after %s: %s", a.state, r.opts.ReadyTimeout, missing), Hint: a.hint}
 		}
 	}
@@ -149,7 +149,7 @@ func (r *setRun) waitForDiscovery(ctx context.Context, kinds map[schema.GroupVer
 		}
 	}
 	r.cluster.relistGroups(kinds)
-	return r.openKinds(ctx, kinds)
+	return r.openCaches(ctx, kinds)
 }
 
 // relistGroups makes caches of the same groups list again at once: their kinds may have been

@@ -67,7 +67,7 @@ func (c *Cluster) defaultedTemplate(ctx context.Context, namespace string, templ
 	o.SetGroupVersionKind(podTemplateRef.GVK())
 	o.SetNamespace(namespace)
 	o.SetGenerateName("pergola-")
-	body, err := payload(o)
+	body, err := encodeBody(o)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (c *Cluster) defaultedTemplate(ctx context.Context, namespace string, templ
 	if err != nil {
 		return nil, err
 	}
-	answer, err := decodeAnswer(raw)
+	answer, err := decodeResponse(raw)
 	if err != nil {
 		return nil, err
 	}

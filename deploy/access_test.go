@@ -51,7 +51,7 @@ func TestRightsOfTheGardenletInTheGarden(t *testing.T) {
 			found, err := references.Read(testContext(t), connectAs(t, "garden:gardenlet-local", requests), input)
 			require.NoError(t, err)
 			require.NotEmpty(t, found)
-			require.NoError(t, references.Problems(found))
+			require.NoError(t, references.JoinProblems(found))
 			assert.Empty(t, requests.forbiddenRequests())
 		})
 	}

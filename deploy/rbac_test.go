@@ -96,7 +96,7 @@ func renderExamples(t *testing.T) []render.Bundle {
 	}
 	var out []render.Bundle
 	for _, l := range append(loadExamples(t), more...) {
-		bundles, err := render.All(l, components.FS, nil, render.At(time.Now()))
+		bundles, err := render.All(l, components.FS, nil, render.WithTime(time.Now()))
 		require.NoError(t, err)
 		out = append(out, bundles...)
 	}
@@ -128,7 +128,7 @@ func applyAndDelete(t *testing.T, account string, objects []*unstructured.Unstru
 	_, err = engine.Delete(ctx, c, set, inventory, apply.DeleteOptions{Timeout: time.Second})
 	for _, e := range asErrors(err) {
 		// No garbage collector handles Deployments here.
-		assert.Equal(t, apply.Stuck, e.Reason, e.Error())
+		assert.Equal(t, apply.ReasonStuckDeletion, e.Reason, e.Error())
 	}
 	assert.Empty(t, requests.forbiddenRequests())
 }

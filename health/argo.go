@@ -30,7 +30,7 @@ func Argo(obj *unstructured.Unstructured) string {
 	if obj == nil {
 		return argoMissing
 	}
-	if argoPendingDeletion(obj) {
+	if isArgoPendingDeletion(obj) {
 		return argoProgressing
 	}
 	if verdict, ok := argoCustomized(obj); ok {
@@ -44,13 +44,13 @@ func ArgoBuiltIn(obj *unstructured.Unstructured) string {
 	if obj == nil {
 		return argoMissing
 	}
-	if argoPendingDeletion(obj) {
+	if isArgoPendingDeletion(obj) {
 		return argoProgressing
 	}
 	return argoBuiltIn(obj)
 }
 
-func argoPendingDeletion(obj *unstructured.Unstructured) bool {
+func isArgoPendingDeletion(obj *unstructured.Unstructured) bool {
 	return obj.GetDeletionTimestamp() != nil && !slices.Contains(obj.GetFinalizers(), argoHookFinalizer)
 }
 

@@ -17,7 +17,7 @@ func argoAutoscaler(obj *unstructured.Unstructured) string {
 	}
 	verdict := argoProgressing
 	for _, c := range conditions {
-		if autoscalerFailed(c) {
+		if isAutoscalerFailed(c) {
 			return argoDegraded
 		}
 		if c.status == "True" && (c.kind == "AbleToScale" || c.kind == "ScalingLimited") {
@@ -47,8 +47,8 @@ func autoscalerConditions(obj *unstructured.Unstructured) ([]statusCondition, er
 	return out, nil
 }
 
-// autoscalerFailed reports whether a condition is a failure that does not end without a change.
-func autoscalerFailed(c statusCondition) bool {
+// isAutoscalerFailed reports whether a condition is a failure that does not end without a change.
+func isAutoscalerFailed(c statusCondition) bool {
 	switch c.kind {
 	case "AbleToScale":
 		return c.reason == "FailedGetScale" || c.reason == "FailedUpdateScale"

@@ -150,7 +150,7 @@ func findCreationCause(obj *unstructured.Unstructured, pods []corev1.Pod, sets [
 		return causeCandidate{}
 	}
 	for _, e := range events {
-		if e.Reason == "FailedCreate" && isEventAbout(e, kind, obj.GetNamespace(), name, uid) {
+		if e.Reason == "FailedCreate" && isEventOf(e, kind, obj.GetNamespace(), name, uid) {
 			for i := range pods {
 				// Creation has worked since.
 				if pods[i].CreationTimestamp.After(eventTime(e)) {
@@ -212,7 +212,7 @@ func findOwnEventCause(obj *unstructured.Unstructured, events []corev1.Event) ca
 	for _, e := range events {
 		// The event alone does not say whether a failed creation still matters; see
 		// findCreationCause.
-		if e.Type == corev1.EventTypeWarning && e.Reason != "FailedCreate" && isEventAbout(e, gvk.Kind, obj.GetNamespace(), obj.GetName(), obj.GetUID()) {
+		if e.Type == corev1.EventTypeWarning && e.Reason != "FailedCreate" && isEventOf(e, gvk.Kind, obj.GetNamespace(), obj.GetName(), obj.GetUID()) {
 			return causeCandidate{weight: weightOwnEvent, reason: e.Reason, message: joinReason(e.Reason, e.Message)}
 		}
 	}

@@ -32,7 +32,7 @@ func WithRules(rules Rules) Option { return func(in *inputs) { in.rules = rules 
 // applyRuling replaces the answers of the built-in rule by those of a custom rule.
 func (j *judgement) applyRuling(obj *unstructured.Unstructured, r Ruling) {
 	r.Message = toSafeLine(r.Message)
-	j.ground = GroundRule
+	j.ground = BasisRule
 	if r.Progressing != nil {
 		j.progressing, j.progressMessage, j.isRolledOut = *r.Progressing, r.Message, false
 		j.hasOwnStatus = true

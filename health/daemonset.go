@@ -61,5 +61,5 @@ func IsDaemonSetProgressing(obj *unstructured.Unstructured) (bool, string) {
 	if f := checkGenerationObserved(obj); f != nil {
 		return true, f.Message
 	}
-	return updateProgress(intOrZero(obj, "status", "updatedNumberScheduled"), intOrZero(obj, "status", "desiredNumberScheduled"), obj.GetKind())
+	return rolloutProgress(intOrZero(obj, "status", "updatedNumberScheduled"), intOrZero(obj, "status", "desiredNumberScheduled"), obj.GetKind())
 }

@@ -31,8 +31,8 @@ func eventTime(e corev1.Event) time.Time {
 	}
 }
 
-// isEventAbout compares UIDs if known: an event may be about a deleted object of the same name.
-func isEventAbout(e corev1.Event, kind, namespace, name string, uid types.UID) bool {
+// isEventOf compares UIDs if known: an event may be about a deleted object of the same name.
+func isEventOf(e corev1.Event, kind, namespace, name string, uid types.UID) bool {
 	ref := e.InvolvedObject
 	if ref.Kind != kind || ref.Namespace != namespace || ref.Name != name {
 		return false
@@ -46,7 +46,7 @@ func podEvent(events []corev1.Event, pod *corev1.Pod, reasons ...string) (corev1
 	var found *corev1.Event
 	for i := range events {
 		e := &events[i]
-		if e.Type != corev1.EventTypeWarning || !slices.Contains(reasons, e.Reason) || !isEventAbout(*e, "Pod", pod.Namespace, pod.Name, pod.UID) {
+		if e.Type != corev1.EventTypeWarning || !slices.Contains(reasons, e.Reason) || !isEventOf(*e, "Pod", pod.Namespace, pod.Name, pod.UID) {
 			continue
 		}
 		if strings.Contains(e.Message, "not found") {
@@ -73,7 +73,7 @@ func claimEvent(events []corev1.Event, namespace, name string, uid types.UID) (c
 		switch e.Reason {
 		case "ProvisioningFailed", "FailedBinding", "VolumeMismatch", "WaitForFirstConsumer", "WaitForPodScheduled", "ExternalProvisioning",
 			"ProvisioningCleanupFailed", "ClaimLost", "ClaimMisbound":
-			if isEventAbout(e, "PersistentVolumeClaim", namespace, name, uid) {
+			if isEventOf(e, "PersistentVolumeClaim", namespace, name, uid) {
 				return e, true
 			}
 		}

@@ -29,7 +29,7 @@ func kstatusWithTime(obj *unstructured.Unstructured, now time.Time) (Status, str
 	if err != nil {
 		return StatusUnknown, err.Error()
 	}
-	if result.Message == messageJobNotStarted && suspendedJob(obj) {
+	if result.Message == messageJobNotStarted && isJobSuspended(obj) {
 		return StatusCurrent, "Job is suspended"
 	}
 	if result.Message == "" {
@@ -91,7 +91,7 @@ func podScheduleStatus(obj *unstructured.Unstructured, now time.Time) (Status, s
 	return StatusInProgress, "Pod has not been scheduled", true
 }
 
-func suspendedJob(obj *unstructured.Unstructured) bool {
+func isJobSuspended(obj *unstructured.Unstructured) bool {
 	if gvk := obj.GroupVersionKind(); gvk.Group != "batch" || gvk.Kind != "Job" || !boolAt(obj, "spec", "suspend") {
 		return false
 	}

@@ -40,13 +40,13 @@ func judgeClaim(obj *unstructured.Unstructured) (failure *Failure, progressing b
 	case "Lost":
 		return failf("the claim has lost its volume %q", stringAt(obj, "spec", "volumeName")), false, ""
 	}
-	if waitsForConsumer(obj.GetAnnotations(), stringAt(obj, "spec", "storageClassName"), stringAt(obj, "spec", "volumeName")) {
+	if isWaitingForConsumer(obj.GetAnnotations(), stringAt(obj, "spec", "storageClassName"), stringAt(obj, "spec", "volumeName")) {
 		return nil, false, "PersistentVolumeClaim waits for its first consumer"
 	}
 	return nil, true, "the claim is not bound to a volume yet"
 }
 
-func waitsForConsumer(annotations map[string]string, class, volume string) bool {
+func isWaitingForConsumer(annotations map[string]string, class, volume string) bool {
 	for _, key := range []string{"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"} {
 		if annotations[key] != "" {
 			return false
@@ -63,7 +63,7 @@ func judgeAutoscaler(obj *unstructured.Unstructured) (failure *Failure, progress
 		return nil, false, ""
 	}
 	for _, c := range conditions {
-		if autoscalerFailed(c) && c.status != "True" {
+		if isAutoscalerFailed(c) && c.status != "True" {
 			return nil, false, c.cause()
 		}
 	}

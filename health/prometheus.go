@@ -30,7 +30,7 @@ func monitoringProgressing(obj *unstructured.Unstructured) (bool, string) {
 	if f := monitoringCondition(obj, "Reconciled"); f != nil {
 		return true, f.Message
 	}
-	return updateProgress(intOrZero(obj, "status", "updatedReplicas"), intOrDefault(obj, 1, "spec", "replicas"), obj.GetKind())
+	return rolloutProgress(intOrZero(obj, "status", "updatedReplicas"), intOrDefault(obj, 1, "spec", "replicas"), obj.GetKind())
 }
 
 func monitoringCondition(obj *unstructured.Unstructured, kind string) *Failure {

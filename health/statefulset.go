@@ -28,10 +28,10 @@ func IsStatefulSetProgressing(obj *unstructured.Unstructured) (bool, string) {
 	if f := checkGenerationObserved(obj); f != nil {
 		return true, f.Message
 	}
-	return updateProgress(intOrZero(obj, "status", "updatedReplicas"), intOrDefault(obj, 1, "spec", "replicas"), obj.GetKind())
+	return rolloutProgress(intOrZero(obj, "status", "updatedReplicas"), intOrDefault(obj, 1, "spec", "replicas"), obj.GetKind())
 }
 
-func updateProgress(updated, want int64, kind string) (bool, string) {
+func rolloutProgress(updated, want int64, kind string) (bool, string) {
 	if updated < want {
 		return true, fmt.Sprintf("%d of %d replica(s) have been updated", updated, want)
 	}

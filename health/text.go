@@ -36,7 +36,7 @@ const hiddenText = "[hidden]"
 
 type secretPatterns struct{ block, assignment, header, prose, option, scheme, userinfo, token, run *regexp.Regexp }
 
-var likelySecrets = sync.OnceValue(func() secretPatterns {
+var likelySecretPatterns = sync.OnceValue(func() secretPatterns {
 	return secretPatterns{
 		block:      regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|$)`),
 		assignment: regexp.MustCompile(`([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)(["']?\s*[:=]\s*)((?i:basic|bearer)\s+[^\s,;]+|"[^"]*"|'[^']*'|[^\s,;&]+)`),
@@ -57,7 +57,7 @@ var likelySecrets = sync.OnceValue(func() secretPatterns {
 // images stay. It is a safety net for texts without secrets. Do not pass arbitrary texts, such as
 // logs.
 func withoutSecrets(text string) string {
-	p := likelySecrets()
+	p := likelySecretPatterns()
 	text = p.block.ReplaceAllString(text, hiddenText)
 	text = hideValues(text, p.assignment, func(name, whole string) bool {
 		return (secretwords.IsSecret(name) || p.header.MatchString(name)) && !p.prose.MatchString(whole)

@@ -31,16 +31,16 @@ const (
 // SkipHealthCheck).
 const annotationSkipHealthCheck = "resources.gardener.cloud/skip-health-check"
 
-// Ground is why an object is healthy.
-type Ground int
+// Basis is why an object is healthy.
+type Basis int
 
 const (
-	// GroundExistence means that no rule applies to the object.
-	GroundExistence Ground = iota
-	// GroundRule means that a rule judged the object.
-	GroundRule
-	// GroundSkipped means that an annotation of the object disables its checks.
-	GroundSkipped
+	// BasisExistence means that no rule applies to the object.
+	BasisExistence Basis = iota
+	// BasisRule means that a rule judged the object.
+	BasisRule
+	// BasisSkipped means that an annotation of the object disables its checks.
+	BasisSkipped
 )
 
 // Verdict is the health of one object.
@@ -65,8 +65,8 @@ type Verdict struct {
 	Codes []string `json:"codes,omitempty"`
 	// Cause is found in the related objects; see WithRelatedObjects. The message includes it.
 	Cause *Cause `json:"cause,omitempty"`
-	// Ground is the ground of a healthy object, for people.
-	Ground Ground `json:"-"`
+	// Basis is the ground of a healthy object, for people.
+	Basis Basis `json:"-"`
 }
 
 // Option adds an input to Check beyond the object.
@@ -140,7 +140,7 @@ type judgement struct {
 	// hasOwnStatus means that the status follows from the judgement instead of kstatus.
 	hasOwnStatus bool
 	// ground is why a healthy object is healthy.
-	ground Ground
+	ground Basis
 }
 
 // Check judges the object by the rule of its group and kind. A nil object is NotFound.
@@ -156,7 +156,7 @@ func Check(obj *unstructured.Unstructured, opts ...Option) Verdict {
 
 	v := Verdict{
 		Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(),
-		Healthy: j.failure == nil, Progressing: j.progressing, Message: j.progressMessage, Ground: j.ground,
+		Healthy: j.failure == nil, Progressing: j.progressing, Message: j.progressMessage, Basis: j.ground,
 	}
 	switch {
 	case j.failure != nil:
@@ -190,7 +190,7 @@ func Check(obj *unstructured.Unstructured, opts ...Option) Verdict {
 func judge(obj *unstructured.Unstructured, in inputs) judgement {
 	j := judgement{}
 	if isHealthCheckSkipped(obj) {
-		j.ground = GroundSkipped
+		j.ground = BasisSkipped
 		return j
 	}
 	r, found := ruleFor(obj.GroupVersionKind().GroupKind())
@@ -199,7 +199,7 @@ func judge(obj *unstructured.Unstructured, in inputs) judgement {
 	}
 	switch {
 	case found:
-		j.hasOwnStatus, j.isChecked, j.ground = r.derivesStatus, r.check != nil, GroundRule
+		j.hasOwnStatus, j.isChecked, j.ground = r.derivesStatus, r.check != nil, BasisRule
 		if r.check != nil {
 			j.failure = r.check(obj, in)
 		}
@@ -208,7 +208,7 @@ func judge(obj *unstructured.Unstructured, in inputs) judgement {
 			j.isRolledOut = !j.progressing
 		}
 	case in.judgesAllKinds:
-		j.ground = GroundRule
+		j.ground = BasisRule
 		j.failure, j.progressing, j.progressMessage = judgeOtherKind(obj, in)
 	}
 	if in.rules != nil {

@@ -14,8 +14,8 @@ import (
 // AnnotationCluster on a Secret, ConfigMap or Namespace selects its cluster: runtime or virtual.
 const AnnotationCluster = "landscape.pergola.dev/cluster"
 
-// ruleClusterStays is the rule id of findings about objects that would leave the runtime cluster.
-const ruleClusterStays = "landscape/cluster-stays"
+// ruleClusterMove is the rule id of findings about objects that would leave the runtime cluster.
+const ruleClusterMove = "landscape/cluster-stays"
 
 // ClusterOf returns the cluster of a declaration, runtime or virtual. Its annotation, its API group
 // or the names in RuntimeReferences decide.
@@ -50,8 +50,8 @@ func (d *Declaration) isOperatorKind(kind string) bool {
 	return d.kind.Group == operatorv1alpha1.SchemeGroupVersion.Group && d.kind.Kind == kind
 }
 
-// ReferredNames returns the names of Secrets and ConfigMaps that a value refers to.
-func ReferredNames(v any) map[string]bool {
+// ReferencedNames returns the names of Secrets and ConfigMaps that a value refers to.
+func ReferencedNames(v any) map[string]bool {
 	out := map[string]bool{}
 	collectReferences(v, "", out)
 	return out
@@ -101,7 +101,7 @@ func (l *Landscape) checkClusterMoves(before *Landscape) []schemas.Violation {
 		place := d.Position("metadata.name")
 		out = append(out, schemas.Violation{
 			Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column, Kind: d.kind.Kind, Namespace: d.namespace, Name: d.name,
-			Field: field, Type: schemas.TypeRequired, Rule: ruleClusterStays,
+			Field: field, Type: schemas.TypeRequired, Rule: ruleClusterMove,
 			Message: "no object of the runtime cluster refers to it, so it would move to the virtual garden; remove it, or set runtime or virtual here",
 		})
 	}

@@ -38,7 +38,7 @@ func TestSecretsDoNotMoveSilently(t *testing.T) {
 			require.NoError(t, err)
 			var texts []string
 			for _, v := range found {
-				if v.Rule == ruleClusterStays {
+				if v.Rule == ruleClusterMove {
 					texts = append(texts, v.String())
 				}
 			}

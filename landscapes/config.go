@@ -62,7 +62,7 @@ func (l *loader) checkSettings(d *Declaration) {
 // in several groups is ambiguous and skipped.
 func (l *loader) checkExternal(config *Declaration, spec map[string]any) {
 	groups := map[string]int{}
-	for _, names := range deletableKinds() {
+	for _, names := range protectableKinds() {
 		for _, kind := range names {
 			groups[kind]++
 		}

@@ -113,7 +113,7 @@ func (l *loader) networkDifference(seed string) string {
 }
 
 // unreadableFileRules are the rules whose errors drop declarations.
-var unreadableFileRules = []string{"landscape/file", "landscape/kind", "landscape/name", "landscape/cue", "landscape/layer", "landscape/limits", "landscape/link", "landscape/sops", ruleNotRead}
+var unreadableFileRules = []string{"landscape/file", "landscape/kind", "landscape/name", "landscape/cue", "landscape/layer", "landscape/limits", "landscape/link", "landscape/sops", ruleUnreadExtension}
 
 // isIncomplete reports whether declarations are missing because of an unreadable file or an unknown
 // kind.

@@ -15,13 +15,13 @@ const quotesHint = "; put it in quotes"
 
 const fieldMaxShare = "spec.deletionGate.maxShare"
 
-// anyIndex is the index of an item of a list.
-var anyIndex = regexp.MustCompile(`\[\d+\]`)
+// indexPattern is the index of an item of a list.
+var indexPattern = regexp.MustCompile(`\[\d+\]`)
 
 // configForm describes the form of a Landscape field in words; the result is empty for fields
 // without a pattern.
 func configForm(field string) string {
-	switch anyIndex.ReplaceAllString(field, "[*]") {
+	switch indexPattern.ReplaceAllString(field, "[*]") {
 	case fieldMaxShare:
 		return "is not a share from 0% to 100% in whole percents, such as 25%"
 	case "spec.catalogue.version":

@@ -18,7 +18,7 @@ func (l *loader) checkProtectedKinds(config *Declaration, spec map[string]any) {
 	if len(list) == 0 {
 		return
 	}
-	byGroup := deletableKinds()
+	byGroup := protectableKinds()
 	var all []string
 	for _, kinds := range byGroup {
 		all = append(all, kinds...)
@@ -49,8 +49,8 @@ func (l *loader) checkProtectedKinds(config *Declaration, spec map[string]any) {
 	}
 }
 
-// deletableKinds returns the kinds of Kubernetes and Gardener by group.
-func deletableKinds() map[string][]string {
+// protectableKinds returns the kinds of Kubernetes and Gardener by group.
+func protectableKinds() map[string][]string {
 	kinds := map[string][]string{
 		"apiextensions.k8s.io":   {"CustomResourceDefinition"},
 		"apiregistration.k8s.io": {"APIService"},

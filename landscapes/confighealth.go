@@ -78,7 +78,7 @@ func checkHealthRules(health map[string]any) []healthFinding {
 	if len(list) == 0 {
 		return nil
 	}
-	byGroup := deletableKinds()
+	byGroup := protectableKinds()
 	for i, item := range list {
 		rule, ok := healthRule(item)
 		if !ok {

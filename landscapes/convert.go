@@ -27,8 +27,8 @@ func (c *converter) add(node *yaml.Node, format string, args ...any) {
 // canQuote reports whether a problem may quote a node.
 func (c *converter) canQuote(node *yaml.Node) bool { return c.quotable != nil && c.quotable(node.Line) }
 
-// stop reports a problem after which conversion ends.
-func (c *converter) stop(node *yaml.Node, format string, args ...any) any {
+// failAt reports a problem after which conversion ends.
+func (c *converter) failAt(node *yaml.Node, format string, args ...any) any {
 	if !c.stopped {
 		c.stopped = true
 		c.add(node, format, args...)
@@ -36,30 +36,30 @@ func (c *converter) stop(node *yaml.Node, format string, args ...any) any {
 	return nil
 }
 
-func (c *converter) value(node *yaml.Node, depth int) any {
+func (c *converter) convertValue(node *yaml.Node, depth int) any {
 	if c.stopped {
 		return nil
 	}
 	if c.values++; c.values > c.limits.Values {
-		return c.stop(node, "the document has more than %d values with its anchors expanded", c.limits.Values)
+		return c.failAt(node, "the document has more than %d values with its anchors expanded", c.limits.Values)
 	}
 	if depth > c.limits.Depth {
-		return c.stop(node, "values are nested more than %d deep, or an anchor holds itself", c.limits.Depth)
+		return c.failAt(node, "values are nested more than %d deep, or an anchor holds itself", c.limits.Depth)
 	}
 	if node.Anchor != "" {
 		c.checkAnchor(node)
 	}
 	switch node.Kind {
 	case yaml.AliasNode:
-		return c.value(node.Alias, depth+1)
+		return c.convertValue(node.Alias, depth+1)
 	case yaml.SequenceNode:
 		list := make([]any, len(node.Content))
 		for i, item := range node.Content {
-			list[i] = c.value(item, depth+1)
+			list[i] = c.convertValue(item, depth+1)
 		}
 		return list
 	case yaml.MappingNode:
-		return c.mapping(node, depth)
+		return c.convertMapping(node, depth)
 	}
 	value, words := scalarValue(node)
 	if r, _ := utf8.DecodeRuneInString(node.Value); node.Style == 0 && invisibleCharacters[r] != "" {
@@ -77,7 +77,7 @@ func (c *converter) value(node *yaml.Node, depth int) any {
 	return value
 }
 
-func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
+func (c *converter) convertMapping(node *yaml.Node, depth int) map[string]any {
 	result := make(map[string]any, len(node.Content)/2)
 	lines := make(map[string]int, len(node.Content)/2)
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -104,7 +104,7 @@ func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
 			continue
 		}
 		lines[name] = key.Line
-		result[name] = c.value(value, depth+1)
+		result[name] = c.convertValue(value, depth+1)
 	}
 	return result
 }
@@ -137,7 +137,7 @@ func (c *converter) checkAnchor(node *yaml.Node) {
 
 // mergeInto adds the fields of the maps after a merge key that are not set explicitly.
 func (c *converter) mergeInto(result map[string]any, lines map[string]int, value *yaml.Node, depth int) {
-	sources := []any{c.value(value, depth+1)}
+	sources := []any{c.convertValue(value, depth+1)}
 	if list, ok := sources[0].([]any); ok {
 		sources = list
 	}
@@ -168,15 +168,15 @@ func keyText(node *yaml.Node) (string, bool) {
 	return node.Value, true
 }
 
-// newPlaceTree returns where a node and its parts are written. An alias counts as the place of its
-// content.
-func newPlaceTree(file string, node *yaml.Node, depth int) *placeTree {
+// newPositionTree returns where a node and its parts are written. An alias counts as the place of
+// its content.
+func newPositionTree(file string, node *yaml.Node, depth int) *positionTree {
 	if node.Kind == yaml.AliasNode {
-		tree := newPlaceTree(file, node.Alias, depth+1)
+		tree := newPositionTree(file, node.Alias, depth+1)
 		tree.position = schemas.Position{File: file, Line: node.Line, Column: node.Column}
 		return tree
 	}
-	tree := &placeTree{position: schemas.Position{File: file, Line: node.Line, Column: node.Column}}
+	tree := &positionTree{position: schemas.Position{File: file, Line: node.Line, Column: node.Column}}
 	if depth > 1000 {
 		return tree
 	}
@@ -186,13 +186,13 @@ func newPlaceTree(file string, node *yaml.Node, depth int) *placeTree {
 			tree.literal = node.Value
 		}
 	case yaml.SequenceNode:
-		tree.items = make([]*placeTree, len(node.Content))
+		tree.items = make([]*positionTree, len(node.Content))
 		for i, item := range node.Content {
-			tree.items[i] = newPlaceTree(file, item, depth+1)
+			tree.items[i] = newPositionTree(file, item, depth+1)
 		}
 	case yaml.MappingNode:
 		tree.isMap = true
-		tree.fields = make(map[string]*placeTree, len(node.Content)/2)
+		tree.fields = make(map[string]*positionTree, len(node.Content)/2)
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			key, value := node.Content[i], node.Content[i+1]
 			name, ok := keyText(key)
@@ -200,10 +200,10 @@ func newPlaceTree(file string, node *yaml.Node, depth int) *placeTree {
 				continue
 			}
 			if key.ShortTag() == "!!merge" {
-				mergePlaces(tree, newPlaceTree(file, value, depth+1))
+				mergePositions(tree, newPositionTree(file, value, depth+1))
 				continue
 			}
-			child := newPlaceTree(file, value, depth+1)
+			child := newPositionTree(file, value, depth+1)
 			child.key = schemas.Position{File: file, Line: key.Line, Column: key.Column}
 			tree.fields[name] = child
 		}
@@ -211,8 +211,8 @@ func newPlaceTree(file string, node *yaml.Node, depth int) *placeTree {
 	return tree
 }
 
-func mergePlaces(tree, source *placeTree) {
-	for _, from := range append([]*placeTree{source}, source.items...) {
+func mergePositions(tree, source *positionTree) {
+	for _, from := range append([]*positionTree{source}, source.items...) {
 		for name, child := range from.fields {
 			if tree.fields[name] == nil {
 				tree.fields[name] = child

@@ -50,7 +50,7 @@ func (l *layer) readCUE(folder string, names []string) []evaluation.Package {
 }
 
 func (l *loader) newPackage(files []evaluation.File) evaluation.Package {
-	return evaluation.Package{Files: files, Depth: l.limits.Depth, Values: l.limits.Values}
+	return evaluation.Package{Files: files, MaxDepth: l.limits.Depth, MaxValues: l.limits.Values}
 }
 
 // errEvaluationTimeout is the cause of a context that ends because all CUE files together take too
@@ -116,7 +116,7 @@ func (l *loader) declareCUE(pkg evaluation.Package, result evaluation.Result) (f
 		}
 		found = append(found, l.declare(name, parsedObject{
 			object: object, line: value.Line, column: value.Column,
-			tree: sync.OnceValue(func() *placeTree { return l.valuePlaces(pkg, value) }),
+			tree: sync.OnceValue(func() *positionTree { return l.valuePositions(pkg, value) }),
 		})...)
 	}
 	return found
@@ -133,7 +133,7 @@ func (l *loader) warnWithoutObjects(pkg evaluation.Package) {
 		if hint != "" {
 			hint = "; " + hint
 		}
-		l.report(file.Name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "declares nothing: the CUE files of this package make no object, and the package has only files of the same folder and package%s", hint)
+		l.report(file.Name, line, 1, ruleIgnoredFile, schemas.TypeNotSupported, "declares nothing: the CUE files of this package make no object, and the package has only files of the same folder and package%s", hint)
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 		return
 	}
@@ -168,17 +168,17 @@ func plainValue(value *evaluation.Value) any {
 	return nil
 }
 
-// valuePlaces returns where a value and its parts are written.
-func (l *loader) valuePlaces(pkg evaluation.Package, value *evaluation.Value) *placeTree {
-	tree := &placeTree{position: schemas.Position{File: l.relative(pkg.Files[value.File].Name), Line: value.Line, Column: value.Column}}
+// valuePositions returns where a value and its parts are written.
+func (l *loader) valuePositions(pkg evaluation.Package, value *evaluation.Value) *positionTree {
+	tree := &positionTree{position: schemas.Position{File: l.relative(pkg.Files[value.File].Name), Line: value.Line, Column: value.Column}}
 	if value.Kind == evaluation.Map {
-		tree.isMap, tree.fields = true, make(map[string]*placeTree, len(value.Fields))
+		tree.isMap, tree.fields = true, make(map[string]*positionTree, len(value.Fields))
 		for name, field := range value.Fields {
-			tree.fields[name] = l.valuePlaces(pkg, field)
+			tree.fields[name] = l.valuePositions(pkg, field)
 		}
 	}
 	for _, item := range value.Items {
-		tree.items = append(tree.items, l.valuePlaces(pkg, item))
+		tree.items = append(tree.items, l.valuePositions(pkg, item))
 	}
 	return tree
 }

@@ -97,9 +97,9 @@ func (d *Declaration) Copy() *unstructured.Unstructured { return d.content(useCo
 // Load reads the content if necessary. It panics if Object would.
 func (d *Declaration) Load() { d.content(usePreload) }
 
-// Sealed returns a SOPS-encrypted Secret as in the repository, to detect changes without a key. It
-// is nil for all other objects.
-func (d *Declaration) Sealed() map[string]any {
+// EncryptedContent returns a SOPS-encrypted Secret as in the repository, to detect changes without
+// a key. It is nil for all other objects.
+func (d *Declaration) EncryptedContent() map[string]any {
 	if d.Secret == "" {
 		return nil // without reading the content
 	}
@@ -123,18 +123,18 @@ func (d *Declaration) Namespace() string { return d.namespace }
 // Name returns the name of the object.
 func (d *Declaration) Name() string { return d.name }
 
-// Place returns where the object is declared, as FILE:LINE:COLUMN, or "" for an object without a
-// file.
-func (d *Declaration) Place() string {
+// PositionText returns where the object is declared, as FILE:LINE:COLUMN, or "" for an object
+// without a file.
+func (d *Declaration) PositionText() string {
 	if d.File == "" {
 		return ""
 	}
 	return fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Column)
 }
 
-// Wrap prefixes an error with the place, kind and name of the object.
-func (d *Declaration) Wrap(err error) error {
-	if at := d.Place(); at != "" {
+// WrapError prefixes an error with the place, kind and name of the object.
+func (d *Declaration) WrapError(err error) error {
+	if at := d.PositionText(); at != "" {
 		return fmt.Errorf("%s: %s: %w", at, identityOf(d), err)
 	}
 	return fmt.Errorf("%s: %w", identityOf(d), err)
@@ -166,7 +166,7 @@ func (d *Declaration) HasSameContent(other *Declaration) bool {
 		return false
 	}
 	// Encrypted Secrets without a key look the same; only a digest of the file differs.
-	return d.Secret != SecretEncrypted || d.digest != (resultcache.Key{}) && d.digest == other.digest || reflect.DeepEqual(d.Sealed(), other.Sealed())
+	return d.Secret != SecretEncrypted || d.digest != (resultcache.Key{}) && d.digest == other.digest || reflect.DeepEqual(d.EncryptedContent(), other.EncryptedContent())
 }
 
 // SetOld adds the declaration to an input as the old object of a change.
@@ -181,7 +181,7 @@ func (d *Declaration) SetOld(in *schemas.Input) {
 func (d *Declaration) Position(path string) schemas.Position {
 	steps := fieldpath.Parse(path)
 	origins := d.content(useShared).origins
-	trees := make([]*placeTree, 0, len(origins))
+	trees := make([]*positionTree, 0, len(origins))
 	for i := range origins {
 		if tree := origins[i].tree(); tree != nil {
 			trees = append(trees, tree)
@@ -189,7 +189,7 @@ func (d *Declaration) Position(path string) schemas.Position {
 	}
 	best := schemas.Position{File: d.File, Line: d.Line, Column: d.Column}
 	for {
-		trees = visiblePlaces(trees)
+		trees = visiblePositions(trees)
 		if len(trees) == 0 {
 			return best
 		}
@@ -198,7 +198,7 @@ func (d *Declaration) Position(path string) schemas.Position {
 		if len(steps) == 0 {
 			return best
 		}
-		var children []*placeTree
+		var children []*positionTree
 		for _, tree := range trees {
 			if child := tree.child(steps[0]); child != nil {
 				children = append(children, child)
@@ -231,9 +231,9 @@ func (d *Declaration) KeyPosition(path string) schemas.Position {
 	return d.Position(path)
 }
 
-// visiblePlaces drops layers that a later one hides: a list or a plain value replaces all layers
+// visiblePositions drops layers that a later one hides: a list or a plain value replaces all layers
 // below it.
-func visiblePlaces(trees []*placeTree) []*placeTree {
+func visiblePositions(trees []*positionTree) []*positionTree {
 	for i := len(trees) - 1; i > 0; i-- {
 		if !trees[i].isMap {
 			return trees[i:]
@@ -243,21 +243,21 @@ func visiblePlaces(trees []*placeTree) []*placeTree {
 }
 
 // origin is one document that contributes to an object.
-type origin struct{ tree func() *placeTree }
+type origin struct{ tree func() *positionTree }
 
-// placeTree is where a value and its parts are written.
-type placeTree struct {
+// positionTree is where a value and its parts are written.
+type positionTree struct {
 	position schemas.Position
 	key      schemas.Position
 	isMap    bool
-	fields   map[string]*placeTree
-	items    []*placeTree
+	fields   map[string]*positionTree
+	items    []*positionTree
 	// literal is the text of a block scalar, which may hold YAML, such as a file in a ConfigMap.
 	literal string
 }
 
 // child returns the place one step down, or nil if nothing is written there.
-func (p *placeTree) child(step any) *placeTree {
+func (p *positionTree) child(step any) *positionTree {
 	if p == nil {
 		return nil
 	}
@@ -268,24 +268,24 @@ func (p *placeTree) child(step any) *placeTree {
 		return nil
 	}
 	if p.literal != "" {
-		return p.literalPlaces().child(step)
+		return p.literalPositions().child(step)
 	}
 	return p.fields[fieldpath.StepName(step)]
 }
 
-// literalPlaces returns the places inside a block scalar that holds YAML, or nil for other text.
+// literalPositions returns the places inside a block scalar that holds YAML, or nil for other text.
 // Columns assume an indentation by two, which is usual.
-func (p *placeTree) literalPlaces() *placeTree {
+func (p *positionTree) literalPositions() *positionTree {
 	var document yaml.Node
 	if yaml.Unmarshal([]byte(p.literal), &document) != nil || len(document.Content) == 0 {
 		return nil
 	}
-	tree := newPlaceTree(p.position.File, document.Content[0], 0)
+	tree := newPositionTree(p.position.File, document.Content[0], 0)
 	tree.shift(p.position.Line, p.key.Column+1)
 	return tree
 }
 
-func (p *placeTree) shift(lines, columns int) {
+func (p *positionTree) shift(lines, columns int) {
 	for _, position := range []*schemas.Position{&p.position, &p.key} {
 		if position.Line > 0 {
 			position.Line, position.Column = position.Line+lines, position.Column+columns

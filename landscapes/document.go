@@ -96,8 +96,8 @@ func splitDocuments(data []byte) []document {
 			end = len(data)
 		}
 		text := data[at:end]
-		marker := isMarker(text, "---")
-		if !marker && !isMarker(text, "...") {
+		marker := isDocumentMarker(text, "---")
+		if !marker && !isDocumentMarker(text, "...") {
 			if current == nil {
 				start = at
 			}
@@ -121,7 +121,7 @@ func splitDocuments(data []byte) []document {
 	return documents
 }
 
-func isMarker(line []byte, marker string) bool {
+func isDocumentMarker(line []byte, marker string) bool {
 	rest, ok := bytes.CutPrefix(line, []byte(marker))
 	return ok && (len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n' || rest[0] == '\r')
 }
@@ -137,7 +137,7 @@ func hasContent(data []byte) bool {
 	return false
 }
 
-var yamlErrorLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+var yamlErrorPattern = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
 // yamlHints has advice for the most common errors of the parser.
 var yamlHints = map[string]string{
@@ -147,8 +147,8 @@ var yamlHints = map[string]string{
 	"could not find expected ':'":                           "; a field has the form NAME: VALUE",
 }
 
-// quotable returns a function that reports whether an error may quote a line of the file.
-func (d document) quotable() func(line int) bool {
+// quotableLines returns a function that reports whether an error may quote a line of the file.
+func (d document) quotableLines() func(line int) bool {
 	// computed only if there are errors
 	quotable := sync.OnceValue(func() func(int) bool { return report.QuotableLines(string(d.data)) })
 	return func(line int) bool { return quotable()(line - d.offset) }
@@ -170,7 +170,7 @@ func (d document) parse() (*yaml.Node, *problem) {
 	if err == nil {
 		if rest := decoder.Decode(&more); !errors.Is(rest, io.EOF) {
 			line := d.offset + max(1, more.Line)
-			if match := yamlErrorLine.FindStringSubmatch(fmt.Sprint(rest)); match != nil {
+			if match := yamlErrorPattern.FindStringSubmatch(fmt.Sprint(rest)); match != nil {
 				if n, err := strconv.Atoi(match[1]); err == nil {
 					line = d.offset + n + 1 // the parser reports the line before
 				}
@@ -194,7 +194,7 @@ func YAMLFault(text []byte, err error) (line, column int, message string) {
 // own message and line.
 func (d document) describeFault(err error) *problem {
 	line, words := 1, err.Error()
-	if match := yamlErrorLine.FindStringSubmatch(err.Error()); match != nil {
+	if match := yamlErrorPattern.FindStringSubmatch(err.Error()); match != nil {
 		words = match[2]
 		if n, err := strconv.Atoi(match[1]); err == nil {
 			line = n
@@ -220,7 +220,7 @@ func (d document) describeFault(err error) *problem {
 	return &problem{d.offset + line, column, "this is not YAML: " + words + yamlHints[words]}
 }
 
-var aliasStart = regexp.MustCompile(`(^|[\s\[{,])\*`)
+var aliasStartPattern = regexp.MustCompile(`(^|[\s\[{,])\*`)
 
 // findUnknownAlias finds the place of an alias without an anchor. The parser gives no place, and
 // quotes the alias, which may be an unquoted value.
@@ -233,7 +233,7 @@ func (d document) findUnknownAlias(words string) *problem {
 	number := d.offset
 	for line := range strings.Lines(string(d.data)) {
 		number++
-		for _, at := range aliasStart.FindAllStringIndex(line, -1) {
+		for _, at := range aliasStartPattern.FindAllStringIndex(line, -1) {
 			if after, ok := strings.CutPrefix(line[at[1]:], name); ok && (after == "" || strings.ContainsAny(after[:1], " \t\r\n,]}")) {
 				return &problem{number, utf8.RuneCountInString(line[:at[1]]), "an alias (*NAME) refers to an anchor (&NAME) that does not exist before it; put text that begins with * in quotes"}
 			}

@@ -72,7 +72,7 @@ func (l *loader) loadFile(name string) []Declaration {
 		l.opts.ResultCache.Put(id, key[:])
 	}
 	if outline, ok := l.opts.ResultCache.Get(key); ok {
-		if found, ok := l.decodeOutline(name, identified, func() []byte { return data }, key, outline); ok {
+		if found, ok := l.decodeFileIndex(name, identified, func() []byte { return data }, key, outline); ok {
 			return found
 		}
 	}
@@ -81,12 +81,12 @@ func (l *loader) loadFile(name string) []Declaration {
 	}
 	found := l.parseYAML(name, data)
 	if len(l.violations) == 0 && (l.keys.isComplete || !slices.ContainsFunc(found, isEncryptedSecret)) {
-		l.opts.ResultCache.Put(key, encodeOutline(found))
+		l.opts.ResultCache.Put(key, encodeFileIndex(found))
 		contents := packContents(found, identified)
 		file := l.contentsOf(name, identified, key)
 		file.load(func() []contentReader { return contents })
 		for i := range found {
-			found[i].digest, found[i].content = objectDigest(key, i), l.withLazyPlaces(name, identified, i, func(p contentUse) declaredContent { return file.load(nil)[i](p) })
+			found[i].digest, found[i].content = objectDigest(key, i), l.withLazyPositions(name, identified, i, func(p contentUse) declaredContent { return file.load(nil)[i](p) })
 		}
 	}
 	return found
@@ -142,17 +142,17 @@ func (l *loader) loadCached(name string) ([]Declaration, bool) {
 		}
 		return data
 	}
-	return l.decodeOutline(name, true, read, key, outline)
+	return l.decodeFileIndex(name, true, read, key, outline)
 }
 
-// withLazyPlaces makes positions in an object available on demand: storing the texts of all files
-// needs much memory. Without content identifiers (identified) the texts stay in memory, because the
-// file may change.
-func (l *loader) withLazyPlaces(name string, identified bool, i int, content contentReader) contentReader {
+// withLazyPositions makes positions in an object available on demand: storing the texts of all
+// files needs much memory. Without content identifiers (identified) the texts stay in memory,
+// because the file may change.
+func (l *loader) withLazyPositions(name string, identified bool, i int, content contentReader) contentReader {
 	if !identified {
 		return content
 	}
-	tree := sync.OnceValue(func() *placeTree {
+	tree := sync.OnceValue(func() *positionTree {
 		part := l.fileLoader()
 		data, ok := part.readBytes(name)
 		if !ok {
@@ -235,8 +235,8 @@ func objectDigest(file resultcache.Key, i int) resultcache.Key {
 	return sha256.Sum256(w.Bytes())
 }
 
-// encodeOutline encodes which objects a file declares.
-func encodeOutline(found []Declaration) []byte {
+// encodeFileIndex encodes which objects a file declares.
+func encodeFileIndex(found []Declaration) []byte {
 	var w resultcache.Writer
 	w.Uint(uint64(len(found)))
 	for i := range found {
@@ -250,8 +250,8 @@ func encodeOutline(found []Declaration) []byte {
 	return w.Bytes()
 }
 
-// decodeOutline decodes an outline into declarations of a file.
-func (l *loader) decodeOutline(name string, identified bool, read func() []byte, key resultcache.Key, outline []byte) ([]Declaration, bool) {
+// decodeFileIndex decodes an outline into declarations of a file.
+func (l *loader) decodeFileIndex(name string, identified bool, read func() []byte, key resultcache.Key, outline []byte) ([]Declaration, bool) {
 	r := resultcache.NewReader(outline)
 	file := l.contentsOf(name, identified, key)
 	all := func() []contentReader {
@@ -266,7 +266,7 @@ func (l *loader) decodeOutline(name string, identified bool, read func() []byte,
 			kind:      schema.GroupVersionKind{Group: r.Text(), Version: r.Text(), Kind: r.Text()},
 			namespace: r.Text(), name: r.Text(), Secret: SecretState(r.Text()),
 			File: l.relative(name), Line: int(r.Uint()), Column: int(r.Uint()),
-			digest: objectDigest(key, i), content: l.withLazyPlaces(name, identified, i, func(p contentUse) declaredContent { return all()[i](p) }),
+			digest: objectDigest(key, i), content: l.withLazyPositions(name, identified, i, func(p contentUse) declaredContent { return all()[i](p) }),
 		}
 	}
 	return found, r.IsComplete()

@@ -147,7 +147,7 @@ func TestCacheDependsOnKeys(t *testing.T) {
 			require.Len(t, again.Declarations, len(l.Declarations))
 			for i := range l.Declarations {
 				assert.Equal(t, l.Declarations[i].Object(), again.Declarations[i].Object())
-				assert.Equal(t, l.Declarations[i].Sealed(), again.Declarations[i].Sealed())
+				assert.Equal(t, l.Declarations[i].EncryptedContent(), again.Declarations[i].EncryptedContent())
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func (l *loader) parseYAML(name string, data []byte) []Declaration {
 			}
 			l.report(name, node.Line, node.Column, "landscape/file", schemas.TypeInvalid, "%s", message)
 		default:
-			contents = append(contents, parsedObject{object: object, line: node.Line, column: node.Column, tree: l.lazyPlaces(name, d), document: d})
+			contents = append(contents, parsedObject{object: object, line: node.Line, column: node.Column, tree: l.lazyPositions(name, d), document: d})
 		}
 	}
 	contents = l.decrypt(name, data, contents)
@@ -54,8 +54,8 @@ func (l *loader) parseDocument(name string, d document) (any, *yaml.Node) {
 		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
 		return nil, nil
 	}
-	c := &converter{limits: l.limits, quotable: d.quotable()}
-	value := c.value(node, 0)
+	c := &converter{limits: l.limits, quotable: d.quotableLines()}
+	value := c.convertValue(node, 0)
 	for _, p := range c.problems {
 		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
 	}
@@ -69,7 +69,7 @@ func (l *loader) parseDocument(name string, d document) (any, *yaml.Node) {
 type parsedObject struct {
 	object       map[string]any
 	line, column int
-	tree         func() *placeTree
+	tree         func() *positionTree
 	document     document // only for YAML files
 	secret       SecretState
 	sealed       map[string]any
@@ -82,7 +82,7 @@ func (c parsedObject) item(i int) (parsedObject, bool) {
 	items, _ := c.object["items"].([]any)
 	object, ok := items[i].(map[string]any)
 	one := parsedObject{object: object, line: c.line, column: c.column, document: c.document, secret: c.secret, recipients: c.recipients,
-		tree: sync.OnceValue(func() *placeTree { return c.tree().child("items").child(i) })}
+		tree: sync.OnceValue(func() *positionTree { return c.tree().child("items").child(i) })}
 	if place := one.tree(); place != nil {
 		one.line, one.column = place.position.Line, place.position.Column
 	}
@@ -100,16 +100,16 @@ func (c parsedObject) fieldPosition(field string) schemas.Position {
 	return schemas.Position{Line: c.line, Column: c.column}
 }
 
-// lazyPlaces parses a document again when a place is needed. Most documents have no findings, and
-// places need more memory than the object.
-func (l *loader) lazyPlaces(name string, d document) func() *placeTree {
+// lazyPositions parses a document again when a place is needed. Most documents have no findings,
+// and places need more memory than the object.
+func (l *loader) lazyPositions(name string, d document) func() *positionTree {
 	file := l.relative(name)
-	return sync.OnceValue(func() *placeTree {
+	return sync.OnceValue(func() *positionTree {
 		node, p := d.parse()
 		if p != nil {
 			return nil
 		}
-		return newPlaceTree(file, node, 0)
+		return newPositionTree(file, node, 0)
 	})
 }
 
@@ -162,7 +162,7 @@ func (l *loader) declare(name string, c parsedObject) []Declaration {
 		return nil
 	}
 	l.checkSecret(&d)
-	if c.secret != "" || len(c.document.data) == 0 || mayHavePrivateKey(c.document.data) {
+	if c.secret != "" || len(c.document.data) == 0 || canHavePrivateKey(c.document.data) {
 		l.checkPEMTexts(&d)
 	}
 	return []Declaration{d}

@@ -127,11 +127,11 @@ func (l *loader) parseHealth(name string, data []byte) *Declaration {
 		return nil
 	}
 	d := &Declaration{File: name, Line: node.Line, Column: node.Column}
-	in := func(field string, child *placeTree) *placeTree {
-		return &placeTree{position: child.position, isMap: true, fields: map[string]*placeTree{field: child}}
+	in := func(field string, child *positionTree) *positionTree {
+		return &positionTree{position: child.position, isMap: true, fields: map[string]*positionTree{field: child}}
 	}
-	tree := in("spec", in("health", newPlaceTree(name, node, 0)))
-	d.setContent(declaredContent{origins: []origin{{tree: func() *placeTree { return tree }}}, object: &unstructured.Unstructured{Object: map[string]any{
+	tree := in("spec", in("health", newPositionTree(name, node, 0)))
+	d.setContent(declaredContent{origins: []origin{{tree: func() *positionTree { return tree }}}, object: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": landscapev1alpha1.SchemeGroupVersion.String(), "kind": configKind, "metadata": map[string]any{"name": "health"},
 		"spec": map[string]any{"health": content},
 	}}})

@@ -29,9 +29,9 @@ type Landscape struct {
 	// Incomplete reports whether declarations are missing because of an unreadable file or an
 	// unknown kind.
 	Incomplete bool
-	// LacksLayer reports whether a layer is missing, which has a finding. Declarations are not
+	// IsLayerMissing reports whether a layer is missing, which has a finding. Declarations are not
 	// validated then: nearly all would have errors.
-	LacksLayer bool
+	IsLayerMissing bool
 	// Operations are the one-shot operations of operations/, by the names of their files.
 	Operations []Operation
 	// Overlays are the folders components/OWNER/COMPONENT of the layers and the landscape, bases

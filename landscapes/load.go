@@ -110,7 +110,7 @@ func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (
 		return nil, nil, fmt.Errorf("reading the landscape %s: %w", dir, err)
 	}
 	// In a damaged repository, unreadable or missing files are not findings.
-	if kept, ok := fsys.(damagedFS); ok {
+	if kept, ok := fsys.(damageReportingFS); ok {
 		if err := kept.Damaged(); err != nil {
 			return nil, nil, fmt.Errorf("reading the landscape %s: %w", dir, err)
 		}

@@ -163,7 +163,7 @@ func (l *loader) layersOf(config *Declaration, folder string) []string {
 			bases = append(bases, base)
 			continue
 		}
-		l.landscape.LacksLayer = true
+		l.landscape.IsLayerMissing = true
 		field := fmt.Sprintf("spec.layers[%d]", i)
 		place := config.Position(field)
 		l.violations = append(l.violations, schemas.Violation{

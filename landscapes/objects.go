@@ -17,7 +17,7 @@ func FromObjects(config landscapev1alpha1.Landscape, objects []*unstructured.Uns
 	l := newLoader(context.Background(), nil, ".", Options{}) // the context is for CUE files
 	l.keepsServerMetadata, l.landscape.Config, l.landscape.Layers = true, &config, []string{"."}
 	for _, o := range objects {
-		for _, d := range l.declare("", parsedObject{object: o.Object, tree: func() *placeTree { return nil }}) {
+		for _, d := range l.declare("", parsedObject{object: o.Object, tree: func() *positionTree { return nil }}) {
 			if _, double := l.merged.add(d); double {
 				l.reportField(&d, "metadata.name", schemas.TypeDuplicate, "landscape/duplicate", "the object is given twice; give it once")
 			}

@@ -83,7 +83,7 @@ func TestFromObjects(t *testing.T) {
 				assert.Equal(t, other.Object(), one.Object())
 				assert.Equal(t, identityOf(other), identityOf(one))
 				assert.Equal(t, other.Secret, one.Secret)
-				assert.Empty(t, one.Place())
+				assert.Empty(t, one.PositionText())
 				assert.True(t, one.HasSameContent(other))
 			}
 			for i := range wanted {

@@ -36,11 +36,11 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 			continue
 		}
 		if problem := operationConflict(o, fresh[:i], now); problem != "" && before != nil {
-			add(o.OperationAt, "spec.operation", schemas.TypeForbidden, ruleOperationOrder, problem)
+			add(o.OperationPosition, "spec.operation", schemas.TypeForbidden, ruleOperationOrder, problem)
 			out[len(out)-1].Severity = schemas.SeverityWarning
 		}
 		if was := before.operationByID(o.ID); was != nil {
-			add(o.OperationAt, "spec.operation", schemas.TypeForbidden, ruleOperationChanged,
+			add(o.OperationPosition, "spec.operation", schemas.TypeForbidden, ruleOperationChanged,
 				fmt.Sprintf("the id %s already belongs to %s of %s, which runs only once; restore that file, and give this one another id", o.ID, was.Operation, was.Object()))
 			// The operator refuses only this operation and applies the rest of the commit.
 			out[len(out)-1].Severity = schemas.SeverityWarning
@@ -49,7 +49,7 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 		declared := l.operationTarget(o)
 		if declared == nil {
 			if !l.Incomplete && !l.isExternal(o) && (before == nil || before.operationTarget(o) == nil) {
-				add(o.ObjectAt, "spec.object", schemas.TypeInvalid, ruleOperationObject, l.undeclaredMessage(o))
+				add(o.ObjectPosition, "spec.object", schemas.TypeInvalid, ruleOperationObject, l.undeclaredMessage(o))
 			}
 			continue
 		}
@@ -64,7 +64,7 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 			return nil, fmt.Errorf("checking the operation %s: %w", o.ID, err)
 		}
 		for _, v := range found {
-			add(o.OperationAt, "spec.operation", v.Type, v.Rule, v.Message+fmt.Sprintf(" (%s is declared in %s:%d)", o.Object(), declared.File, declared.Line))
+			add(o.OperationPosition, "spec.operation", v.Type, v.Rule, v.Message+fmt.Sprintf(" (%s is declared in %s:%d)", o.Object(), declared.File, declared.Line))
 		}
 	}
 	return out, nil
@@ -95,9 +95,9 @@ func operationConflict(o Operation, others []Operation, now time.Time) string {
 // order.
 func rotationPhases(a, b string) (begins, completes string, both bool) {
 	for _, pair := range [][2]string{{a, b}, {b, a}} {
-		of, begins := strings.CutSuffix(strings.TrimSuffix(pair[0], withoutRollout), "-start")
+		of, begins := strings.CutSuffix(strings.TrimSuffix(pair[0], withoutRolloutSuffix), "-start")
 		ends, completes := strings.CutSuffix(pair[1], "-complete")
-		if begins && completes && (of == ends || ends == rotateAll || of == rotateAll) {
+		if begins && completes && (of == ends || ends == operationRotateAll || of == operationRotateAll) {
 			return pair[0], pair[1], true
 		}
 	}
@@ -106,8 +106,8 @@ func rotationPhases(a, b string) (begins, completes string, both bool) {
 
 // Parts of the names of operations (upstream: pkg/apis/core/v1beta1/constants).
 const (
-	rotateAll      = "rotate-credentials"
-	withoutRollout = "-without-workers-rollout"
+	operationRotateAll   = "rotate-credentials"
+	withoutRolloutSuffix = "-without-workers-rollout"
 )
 
 // operationByID returns the operation with an id, or nil.

@@ -28,8 +28,8 @@ type Operation struct {
 	// File is relative to the landscape folder; Line is the line of the operation's name.
 	File string
 	Line int
-	// ObjectAt and OperationAt are the places of object and operation.
-	ObjectAt, OperationAt schemas.Position
+	// ObjectPosition and OperationPosition are the places of object and operation.
+	ObjectPosition, OperationPosition schemas.Position
 	// Kind, Namespace and Name are the kind, the namespace and the name of the object: a Garden,
 	// Seed, Shoot, ManagedSeed, Gardenlet or Project.
 	Kind, Namespace, Name string
@@ -37,8 +37,8 @@ type Operation struct {
 	Operation string
 	// NotAfter is when the operation expires; it is zero for never.
 	NotAfter time.Time
-	// NotAfterAt is the place of NotAfter.
-	NotAfterAt schemas.Position
+	// NotAfterPosition is the place of NotAfter.
+	NotAfterPosition schemas.Position
 	// Digest is the digest of the content: an ID identifies only one operation.
 	Digest string
 }
@@ -81,7 +81,7 @@ func (o Operation) Object() string {
 
 const ruleOperation = "landscape/operation"
 
-var operationID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
+var operationIDPattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
 
 // readOperations reads the files in operations/. Layers must not have any: they would run for each
 // landscape that builds on the layer.
@@ -129,7 +129,7 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 		return nil
 	}
 	object, _ := value.(map[string]any)
-	p := &operationFile{layer: l, name: name, content: parsedObject{line: node.Line, column: node.Column, tree: l.lazyPlaces(name, documents[0])}}
+	p := &operationFile{layer: l, name: name, content: parsedObject{line: node.Line, column: node.Column, tree: l.lazyPositions(name, documents[0])}}
 	p.checkFields(object, "", "apiVersion", "kind", "metadata", "spec")
 	spec, _ := object["spec"].(map[string]any)
 	metadata, _ := object["metadata"].(map[string]any)
@@ -144,7 +144,7 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 	if object["kind"] != KindOperation {
 		p.report("kind", schemas.TypeNotSupported, "must be %s", KindOperation)
 	}
-	if !operationID.MatchString(id) {
+	if !operationIDPattern.MatchString(id) {
 		p.report("", schemas.TypeInvalid, "the name of the file is the id of the operation: up to 63 small letters, digits, - and .")
 	}
 	if metadata["name"] != nil && metadata["name"] != id {
@@ -156,8 +156,8 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 		p.report("spec.object", schemas.TypeInvalid, "%s", problem)
 	}
 	o.Operation, _ = spec["operation"].(string)
-	o.ObjectAt, o.OperationAt = p.position("spec.object"), p.position("spec.operation")
-	o.Line = o.OperationAt.Line
+	o.ObjectPosition, o.OperationPosition = p.position("spec.object"), p.position("spec.operation")
+	o.Line = o.OperationPosition.Line
 	if o.Operation == "" {
 		p.report("spec.operation", schemas.TypeRequired, "must be set, for example to reconcile")
 	} else if problem := schemas.OperationProblem(o.Kind, o.Operation); problem != "" && o.Kind != "" {
@@ -168,8 +168,8 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 		if err != nil {
 			p.report("spec.notAfter", schemas.TypeInvalid, "must be a time such as 2026-01-31T18:00:00Z")
 		}
-		o.NotAfter, o.NotAfterAt = at, p.position("spec.notAfter")
-		o.NotAfterAt.File = o.File
+		o.NotAfter, o.NotAfterPosition = at, p.position("spec.notAfter")
+		o.NotAfterPosition.File = o.File
 	}
 	if p.hasProblems {
 		return nil

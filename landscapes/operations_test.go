@@ -31,7 +31,7 @@ func TestOperations(t *testing.T) {
 	assert.Equal(t, "operations/rotate-1.yaml", o.File)
 	assert.Equal(t, 6, o.Line)
 	assert.Equal(t, time.Date(2026, 12, 31, 18, 0, 0, 0, time.UTC), o.NotAfter)
-	assert.Equal(t, schemas.Position{File: "operations/rotate-1.yaml", Line: 7, Column: 13}, o.NotAfterAt)
+	assert.Equal(t, schemas.Position{File: "operations/rotate-1.yaml", Line: 7, Column: 13}, o.NotAfterPosition)
 	assert.NotEmpty(t, o.Digest)
 	assert.Empty(t, l.Declarations)
 }

@@ -18,8 +18,8 @@ import (
 
 // Rule ids of findings about ignored files.
 const (
-	ruleNotRead = "landscape/not-read"
-	ruleLeftOut = "landscape/left-out"
+	ruleUnreadExtension = "landscape/not-read"
+	ruleIgnoredFile     = "landscape/left-out"
 	// rulePrivateKey is the rule id of findings about readable private keys and other credentials.
 	rulePrivateKey = "landscape/private-key"
 )
@@ -65,10 +65,10 @@ func (l *layer) checkOtherFile(name string) {
 				advice = fmt.Sprintf("rename the file to %s if the object is wanted, else remove it", path.Base(original))
 			}
 		}
-		l.report(name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "looks like a copy by its name, so its object is not read; %s", advice)
+		l.report(name, line, 1, ruleIgnoredFile, schemas.TypeNotSupported, "looks like a copy by its name, so its object is not read; %s", advice)
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 	default:
-		l.report(name, line, 1, ruleNotRead, schemas.TypeNotSupported, "holds an object, but only .yaml, .yml, .json and .cue files are read; "+
+		l.report(name, line, 1, ruleUnreadExtension, schemas.TypeNotSupported, "holds an object, but only .yaml, .yml, .json and .cue files are read; "+
 			"rename the file, or move it out of the landscape")
 	}
 }
@@ -79,7 +79,7 @@ func (l *layer) checkIgnoredCUE(name string) {
 		return
 	}
 	if line, holds := l.findObject(name); holds {
-		l.report(name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "declares nothing: CUE ignores files whose name begins with _ or ends in _test.cue or _tool.cue; "+
+		l.report(name, line, 1, ruleIgnoredFile, schemas.TypeNotSupported, "declares nothing: CUE ignores files whose name begins with _ or ends in _test.cue or _tool.cue; "+
 			"rename the file if its object is wanted")
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 	}
@@ -97,15 +97,15 @@ func (l *layer) findObject(name string) (line int, holds bool) {
 }
 
 var (
-	versionField = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?apiVersion["']?[ \t]*:`)
-	kindField    = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?kind["']?[ \t]*:`)
-	// objectStart matches the start of an object that is not valid YAML.
-	objectStart = regexp.MustCompile(`^["']?(apiVersion|kind|metadata)["']?[ \t]*:`)
+	versionFieldPattern = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?apiVersion["']?[ \t]*:`)
+	kindFieldPattern    = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?kind["']?[ \t]*:`)
+	// objectStartPattern matches the start of an object that is not valid YAML.
+	objectStartPattern = regexp.MustCompile(`^["']?(apiVersion|kind|metadata)["']?[ \t]*:`)
 )
 
 // firstObject returns the line of the first object in YAML, JSON or CUE.
 func firstObject(data []byte) (line int, holds bool) {
-	if !versionField.Match(data) || !kindField.Match(data) {
+	if !versionFieldPattern.Match(data) || !kindFieldPattern.Match(data) {
 		return 0, false
 	}
 	kubeconfig := false
@@ -113,7 +113,7 @@ func firstObject(data []byte) (line int, holds bool) {
 		var node yaml.Node
 		if err := yaml.Unmarshal(d.data, &node); err != nil {
 			first, skipped := firstLine(d.data)
-			if objectStart.Match(first) {
+			if objectStartPattern.Match(first) {
 				return d.offset + skipped + 1, true
 			}
 			continue

@@ -64,19 +64,19 @@ func appendPackedText(to []byte, text string) []byte {
 // unpack returns a new copy of the content.
 func (p packedObject) unpack() map[string]any {
 	u := unpacker{rest: string(p)}
-	content, _ := u.value().(map[string]any)
+	content, _ := u.readValue().(map[string]any)
 	return content
 }
 
 type unpacker struct{ rest string }
 
-func (u *unpacker) take(n int) string {
+func (u *unpacker) readBytes(n int) string {
 	part := u.rest[:n]
 	u.rest = u.rest[n:]
 	return part
 }
 
-func (u *unpacker) count() int {
+func (u *unpacker) readCount() int {
 	n, size := uint64(0), 0
 	for shift := 0; ; shift += 7 {
 		b := u.rest[size]
@@ -90,31 +90,31 @@ func (u *unpacker) count() int {
 	return int(n)
 }
 
-func (u *unpacker) value() any {
-	switch u.take(1)[0] {
+func (u *unpacker) readValue() any {
+	switch u.readBytes(1)[0] {
 	case markTrue:
 		return true
 	case markFalse:
 		return false
 	case markInt:
-		n := uint64(u.count()) // zigzag encoding, as in binary.AppendVarint
+		n := uint64(u.readCount()) // zigzag encoding, as in binary.AppendVarint
 		return int64(n>>1) ^ -int64(n&1)
 	case markFloat:
-		return math.Float64frombits(binary.BigEndian.Uint64([]byte(u.take(8))))
+		return math.Float64frombits(binary.BigEndian.Uint64([]byte(u.readBytes(8))))
 	case markText:
-		return u.take(u.count())
+		return u.readBytes(u.readCount())
 	case markList:
-		list := make([]any, u.count())
+		list := make([]any, u.readCount())
 		for i := range list {
-			list[i] = u.value()
+			list[i] = u.readValue()
 		}
 		return list
 	case markMap:
-		n := u.count()
+		n := u.readCount()
 		fields := make(map[string]any, n)
 		for range n {
-			name := u.take(u.count())
-			fields[name] = u.value()
+			name := u.readBytes(u.readCount())
+			fields[name] = u.readValue()
 		}
 		return fields
 	}

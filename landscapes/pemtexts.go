@@ -17,19 +17,19 @@ const rulePEM = "landscape/pem"
 
 // Patterns of credentials in files, and in values of objects that are not Secrets.
 var (
-	privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|PuTTY-User-Key-File-[0-9]`)
-	ageKey     = regexp.MustCompile(`AGE-SECRET-KEY-(PQ-)?1`)
-	// joinedPEM matches a PEM header and its content in one line: YAML joins the lines of a folded
-	// or plain text.
-	joinedPEM = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----[ \t]*[A-Za-z0-9+/]{16}`)
+	privateKeyPattern = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|PuTTY-User-Key-File-[0-9]`)
+	ageKeyPattern     = regexp.MustCompile(`AGE-SECRET-KEY-(PQ-)?1`)
+	// joinedPEMPattern matches a PEM header and its content in one line: YAML joins the lines of a
+	// folded or plain text.
+	joinedPEMPattern = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----[ \t]*[A-Za-z0-9+/]{16}`)
 )
 
 // privateKeyAdvice returns advice about a private key, or an empty string.
 func privateKeyAdvice(data []byte) string {
 	switch {
-	case ageKey.Match(data):
+	case ageKeyPattern.Match(data):
 		return "holds a private age key, so everyone with the repository can decrypt its Secrets; remove the file, and encrypt them again for another key"
-	case privateKey.Match(data):
+	case privateKeyPattern.Match(data):
 		return "holds a private key, which everyone with the repository can use; remove the file, and renew the key: the history of the repository keeps it"
 	case hasCredentials(data):
 		return "is a kubeconfig with credentials, which everyone with the repository can use; remove the file, and renew the credentials: the history keeps them"
@@ -47,7 +47,7 @@ func hasCredentials(data []byte) bool {
 		} `yaml:"users"`
 	}
 	// Most files are not kubeconfigs, and parsing long ones takes time.
-	if !kindField.Match(data) || yaml.Unmarshal(data, &config) != nil || config.APIVersion != "v1" || config.Kind != "Config" {
+	if !kindFieldPattern.Match(data) || yaml.Unmarshal(data, &config) != nil || config.APIVersion != "v1" || config.Kind != "Config" {
 		return false
 	}
 	for _, user := range config.Users {
@@ -63,17 +63,17 @@ func hasCredentials(data []byte) bool {
 // base64PEMStart is the start of a base64-encoded text that begins with `-----BEGIN `.
 var base64PEMStart = strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("-----BEGIN ")), "=")[:14]
 
-// mayHavePrivateKey reports whether a document may have a text for checkPEMTexts. Visiting all
+// canHavePrivateKey reports whether a document may have a text for checkPEMTexts. Visiting all
 // values of all objects takes longer.
-func mayHavePrivateKey(data []byte) bool {
-	return bytes.Contains(data, []byte("-----BEGIN ")) || bytes.Contains(data, []byte(base64PEMStart)) || ageKey.Match(data)
+func canHavePrivateKey(data []byte) bool {
+	return bytes.Contains(data, []byte("-----BEGIN ")) || bytes.Contains(data, []byte(base64PEMStart)) || ageKeyPattern.Match(data)
 }
 
 // checkPEMTexts warns of values with private keys, and of certificates and keys with joined lines.
 // No message contains a value.
 func (l *loader) checkPEMTexts(d *Declaration) {
 	isSecret := d.kind.Group == "" && d.kind.Kind == "Secret"
-	walkScalars(d.Object().Object, nil, func(path []string, at func() *placeTree, value any) {
+	walkScalars(d.Object().Object, nil, func(path []string, at func() *positionTree, value any) {
 		text, _ := value.(string)
 		if strings.HasPrefix(text, base64PEMStart) {
 			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
@@ -82,11 +82,11 @@ func (l *loader) checkPEMTexts(d *Declaration) {
 		}
 		var rule, message string
 		switch {
-		case !strings.Contains(text, "-----BEGIN ") && !ageKey.MatchString(text):
+		case !strings.Contains(text, "-----BEGIN ") && !ageKeyPattern.MatchString(text):
 			return
-		case !(isSecret && isSecretField(path[0])) && (privateKey.MatchString(text) || ageKey.MatchString(text)):
+		case !(isSecret && isSecretField(path[0])) && (privateKeyPattern.MatchString(text) || ageKeyPattern.MatchString(text)):
 			rule, message = rulePrivateKey, "holds a private key, which everyone with the repository can use; move it to a Secret encrypted with SOPS, and renew the leaked key"
-		case joinedPEM.MatchString(text):
+		case joinedPEMPattern.MatchString(text):
 			rule, message = rulePEM, "begins like PEM, but its lines were joined, so no program can read it; write the text after |, and keep its line breaks"
 		default:
 			return

@@ -9,12 +9,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// quotedStart matches a field whose value continues after its quotes, as in `message: "phase " +
-// self.status.phase`.
-var quotedStart = regexp.MustCompile(`(?:^|[{,\s])[\w.-]+:[ \t]+(("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')[ \t]*[^\s#,}\]'":][^\n#]*)`)
+// quotedStartPattern matches a field whose value continues after its quotes, as in `message: "phase
+// " + self.status.phase`.
+var quotedStartPattern = regexp.MustCompile(`(?:^|[{,\s])[\w.-]+:[ \t]+(("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')[ \t]*[^\s#,}\]'":][^\n#]*)`)
 
-// maxRepairs limits how many places are tried.
-const maxRepairs = 20
+// maxQuoteRepairs limits how many places are tried.
+const maxQuoteRepairs = 20
 
 // findTextAfterQuotes finds a value that continues after its quotes and makes the YAML invalid:
 // with the whole value in quotes, the parser gets further. The parser only reports where the list
@@ -23,19 +23,19 @@ func (d document) findTextAfterQuotes(words string) *problem {
 	offset := 0
 	tried := 0
 	for i, line := range strings.Split(string(d.data), "\n") {
-		at := quotedStart.FindStringSubmatchIndex(line)
-		if at == nil || tried == maxRepairs {
+		at := quotedStartPattern.FindStringSubmatchIndex(line)
+		if at == nil || tried == maxQuoteRepairs {
 			offset += len(line) + 1
 			continue
 		}
 		tried++
-		value, suffix := wholeValue(line[at[2]:at[3]], strings.Contains(line[:at[2]], "{"))
-		repaired := bytes.Join([][]byte{d.data[:offset+at[2]], []byte(inQuotes(value) + suffix), d.data[offset+at[3]:]}, nil)
+		value, suffix := splitValue(line[at[2]:at[3]], strings.Contains(line[:at[2]], "{"))
+		repaired := bytes.Join([][]byte{d.data[:offset+at[2]], []byte(quoteText(value) + suffix), d.data[offset+at[3]:]}, nil)
 		var node yaml.Node
 		if err := yaml.Unmarshal(repaired, &node); err == nil || !strings.HasSuffix(err.Error(), words) {
 			words := "this is not YAML: the value continues after its quotes; put the whole value in quotes"
-			if d.quotable()(d.offset + i + 1) {
-				words += ": " + inQuotes(value)
+			if d.quotableLines()(d.offset + i + 1) {
+				words += ": " + quoteText(value)
 			}
 			return &problem{d.offset + i + 1, utf8.RuneCountInString(line[:at[2]]) + 1, words}
 		}
@@ -44,8 +44,8 @@ func (d document) findTextAfterQuotes(words string) *problem {
 	return nil
 }
 
-// wholeValue splits a value from the text that follows it inside braces.
-func wholeValue(text string, inBraces bool) (value, rest string) {
+// splitValue splits a value from the text that follows it inside braces.
+func splitValue(text string, inBraces bool) (value, rest string) {
 	end, depth, quote := len(text), 0, byte(0)
 	for i := 0; inBraces && i < len(text); i++ {
 		c := text[i]
@@ -70,8 +70,8 @@ func wholeValue(text string, inBraces bool) (value, rest string) {
 	return text[:end], text[end:]
 }
 
-// inQuotes quotes a text in the style that needs fewer escapes.
-func inQuotes(text string) string {
+// quoteText quotes a text in the style that needs fewer escapes.
+func quoteText(text string) string {
 	if strings.ContainsRune(text, '\'') && !strings.ContainsAny(text, `"\`) {
 		return `"` + text + `"`
 	}

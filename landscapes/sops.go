@@ -212,7 +212,7 @@ func clearCiphertext(value any) any {
 // hasCiphertext reports whether SOPS encrypted any value: metadata alone hide nothing.
 func hasCiphertext(sealed map[string]any) bool {
 	found := false
-	walkScalars(sealed, nil, func(path []string, _ func() *placeTree, value any) {
+	walkScalars(sealed, nil, func(path []string, _ func() *positionTree, value any) {
 		text, ok := value.(string)
 		found = found || ok && isEncrypted(text)
 	}, nil)
@@ -234,7 +234,7 @@ func (l *loader) checkSecret(d *Declaration) {
 	case !isSecret && d.Secret != "":
 		l.reportField(d, sopsField, schemas.TypeForbidden, "landscape/sops", "only Secrets may be encrypted: other objects must be readable in a review, and without a key")
 		d.Secret = ""
-	case isSecret && (d.Secret == "" || !hasCiphertext(d.Sealed())):
+	case isSecret && (d.Secret == "" || !hasCiphertext(d.EncryptedContent())):
 		if d.Secret == "" {
 			d.Secret = SecretPlain
 		}

@@ -66,17 +66,17 @@ func TestEncryptedFormIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			found, _ := parse(t, "secret.yaml", sopsFile(t, "secret.yaml"), opts)
 			require.Len(t, found, 1)
-			assert.NotContains(t, found[0].Sealed(), "sops")
-			assert.Contains(t, found[0].Sealed()["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
+			assert.NotContains(t, found[0].EncryptedContent(), "sops")
+			assert.Contains(t, found[0].EncryptedContent()["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
 
 			over, _ := parse(t, "over.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: one, labels: {a: b}}\n", Options{})
 			mergeDeclaration(&found[0], &over[0])
-			assert.Contains(t, found[0].Sealed()["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
-			assert.Equal(t, "b", found[0].Sealed()["metadata"].(map[string]any)["labels"].(map[string]any)["a"])
+			assert.Contains(t, found[0].EncryptedContent()["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
+			assert.Equal(t, "b", found[0].EncryptedContent()["metadata"].(map[string]any)["labels"].(map[string]any)["a"])
 		})
 	}
 	plain, _ := parse(t, "ns.yaml", namespace("x"), Options{})
-	assert.Nil(t, plain[0].Sealed())
+	assert.Nil(t, plain[0].EncryptedContent())
 }
 
 func TestTamperedSecret(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 // maxExamplePaths is the number of example paths for comparing two rules.
 const maxExamplePaths = 200
 
-// covers reports whether one path_regex matches all paths of another one; nil matches everything.
-// There is no general algorithm for it, so it tests one with example paths of the other. The random
-// seed is fixed.
-func covers(one, other *regexp.Regexp) bool {
+// isSupersetOf reports whether one path_regex matches all paths of another one; nil matches
+// everything. There is no general algorithm for it, so it tests one with example paths of the
+// other. The random seed is fixed.
+func isSupersetOf(one, other *regexp.Regexp) bool {
 	if one == nil || other == nil {
 		return one == nil
 	}

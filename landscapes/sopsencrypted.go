@@ -87,7 +87,7 @@ func (l *loader) checkValues(name string, c *parsedObject, ciphertexts map[strin
 		return false
 	}
 	sound := true
-	walkScalars(c.object, nil, func(path []string, at func() *placeTree, value any) {
+	walkScalars(c.object, nil, func(path []string, at func() *positionTree, value any) {
 		if value == "" || value == nil || path[0] == sopsField {
 			return
 		}
@@ -154,7 +154,7 @@ func encryptedValueProblem(path []string, value any, wanted func([]string) bool)
 	return "", ""
 }
 
-var ciphertext = regexp.MustCompile(`^ENC\[AES256_GCM,data:(.*),iv:(.+),tag:(.+),type:([a-z]+)\]$`)
+var ciphertextPattern = regexp.MustCompile(`^ENC\[AES256_GCM,data:(.*),iv:(.+),tag:(.+),type:([a-z]+)\]$`)
 
 // kindNames maps the value types of SOPS, which are not encrypted, to words for messages.
 var kindNames = map[string]string{
@@ -163,7 +163,7 @@ var kindNames = map[string]string{
 
 // ciphertextKind returns the type of an encrypted value, or false if it is invalid.
 func ciphertextKind(text string) (string, bool) {
-	parts := ciphertext.FindStringSubmatch(text)
+	parts := ciphertextPattern.FindStringSubmatch(text)
 	if parts == nil || kindNames[parts[4]] == "" {
 		return "", false
 	}

@@ -155,10 +155,10 @@ func TestItemsOfAnEncryptedList(t *testing.T) {
 			for i := range was {
 				assert.False(t, was[i].HasSameContent(&is[i]), "a ciphertext that changed is a change")
 				assert.True(t, is[i].HasSameContent(&is[i]))
-				assert.True(t, hasCiphertext(is[i].Sealed()))
-				assert.NotEqual(t, was[i].Sealed(), is[i].Sealed())
+				assert.True(t, hasCiphertext(is[i].EncryptedContent()))
+				assert.NotEqual(t, was[i].EncryptedContent(), is[i].EncryptedContent())
 				assert.Equal(t, []string{"age1lcrwv2agztvtgl862m0g75eajqv40rhdxuvlcm75vwc3jrrd9dlqzl5945"}, is[i].Recipients())
-				assert.Equal(t, "Secret", is[i].Sealed()["kind"])
+				assert.Equal(t, "Secret", is[i].EncryptedContent()["kind"])
 			}
 			assert.Equal(t, 10, was[0].Position("stringData.x").Line)
 		})

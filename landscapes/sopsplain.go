@@ -11,7 +11,7 @@ import (
 
 // reportCiphertext reports encrypted values in an object without the metadata to decrypt them.
 func (l *loader) reportCiphertext(d *Declaration) {
-	walkScalars(d.Object().Object, nil, func(path []string, at func() *placeTree, value any) {
+	walkScalars(d.Object().Object, nil, func(path []string, at func() *positionTree, value any) {
 		text, ok := value.(string)
 		if !ok || !isEncrypted(text) {
 			return
@@ -31,15 +31,15 @@ func (l *loader) reportCiphertext(d *Declaration) {
 
 // walkScalars visits all plain values in the order of their names, with their path of names
 // (without indices), and a function that finds their place.
-func walkScalars(value any, path []string, visit func([]string, func() *placeTree, any), at func() *placeTree) {
+func walkScalars(value any, path []string, visit func([]string, func() *positionTree, any), at func() *positionTree) {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, name := range sortedKeys(v) {
-			walkScalars(v[name], append(path[:len(path):len(path)], name), visit, func() *placeTree { return at().child(name) })
+			walkScalars(v[name], append(path[:len(path):len(path)], name), visit, func() *positionTree { return at().child(name) })
 		}
 	case []any:
 		for i := range v {
-			walkScalars(v[i], path, visit, func() *placeTree { return at().child(i) })
+			walkScalars(v[i], path, visit, func() *positionTree { return at().child(i) })
 		}
 	default:
 		if len(path) > 0 {

@@ -295,12 +295,12 @@ func isBelow(folder, parent string) bool {
 	return parent == "." || folder == parent || strings.HasPrefix(folder, parent+"/")
 }
 
-var fieldNames = regexp.MustCompile("[A-Za-z]+")
+var fieldNamePattern = regexp.MustCompile("[A-Za-z]+")
 
 // misspeltField returns a name in a regular expression that is similar to data or stringData, if
 // the expression does not match that field. Otherwise it is "".
 func misspeltField(only *regexp.Regexp) string {
-	for _, name := range fieldNames.FindAllString(only.String(), -1) {
+	for _, name := range fieldNamePattern.FindAllString(only.String(), -1) {
 		for _, field := range []string{"data", "stringData"} {
 			if !only.MatchString(field) && suggest.ClosestWithin(name, []string{field}, 2) != "" && len(name) > 2 {
 				return name
@@ -313,7 +313,7 @@ func misspeltField(only *regexp.Regexp) string {
 // checkSelection warns of rules that make sops write files that a landscape cannot contain.
 func (c *sopsCheck) checkSelection(file *sopsRulesFile) {
 	for i, rule := range file.rules {
-		if j := slices.IndexFunc(file.rules[:i], func(before SopsRule) bool { return covers(before.pathRegex, rule.pathRegex) }); j >= 0 {
+		if j := slices.IndexFunc(file.rules[:i], func(before SopsRule) bool { return isSupersetOf(before.pathRegex, rule.pathRegex) }); j >= 0 {
 			c.found = append(c.found, schemas.Violation{
 				Severity: schemas.SeverityWarning, File: file.name, Line: rule.Line, Column: 1, Type: schemas.TypeInvalid, Rule: ruleSops,
 				Message: fmt.Sprintf("the rule is never used: line %d matches all of its files, and sops uses the first match; move this rule up, or remove it", file.rules[j].Line),
@@ -367,10 +367,10 @@ func (c *sopsCheck) checkRecipients(d *Declaration) {
 	}
 	line, recipients := c.recipients(name)
 	var differences []string
-	if more := difference(rules.rules[i].Recipients, recipients); len(more) > 0 {
+	if more := itemsMissingIn(rules.rules[i].Recipients, recipients); len(more) > 0 {
 		differences = append(differences, "is not encrypted for "+strings.Join(more, ", ")+", which cannot open it")
 	}
-	if gone := difference(recipients, rules.rules[i].Recipients); len(gone) > 0 {
+	if gone := itemsMissingIn(recipients, rules.rules[i].Recipients); len(gone) > 0 {
 		differences = append(differences, "is still encrypted for "+strings.Join(gone, ", "))
 	}
 	if len(recipients) == 0 || len(differences) == 0 {
@@ -405,7 +405,7 @@ func (c *sopsCheck) recipients(name string) (line int, out []string) {
 	return max(encrypted.Sops.Age.Line, 1), out
 }
 
-// difference returns the items of a list that the other one does not have.
-func difference(list, other []string) []string {
+// itemsMissingIn returns the items of a list that the other one does not have.
+func itemsMissingIn(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(item string) bool { return slices.Contains(other, item) })
 }

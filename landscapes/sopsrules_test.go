@@ -151,9 +151,9 @@ func TestCovers(t *testing.T) {
 		{"^in/", "^out/", false},
 		{"dev", "(dev|prod)/secrets", false},
 	} {
-		assert.Equal(t, tt.want, covers(regexp.MustCompile(tt.one), regexp.MustCompile(tt.other)), "%s before %s", tt.one, tt.other)
+		assert.Equal(t, tt.want, isSupersetOf(regexp.MustCompile(tt.one), regexp.MustCompile(tt.other)), "%s before %s", tt.one, tt.other)
 	}
-	assert.True(t, covers(nil, regexp.MustCompile("x")))
-	assert.True(t, covers(nil, nil))
-	assert.False(t, covers(regexp.MustCompile("x"), nil))
+	assert.True(t, isSupersetOf(nil, regexp.MustCompile("x")))
+	assert.True(t, isSupersetOf(nil, nil))
+	assert.False(t, isSupersetOf(regexp.MustCompile("x"), nil))
 }

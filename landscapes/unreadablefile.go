@@ -2,8 +2,9 @@ package landscapes
 
 import "fmt"
 
-// damagedFS is a file system that detects missing content, such as a damaged Git repository.
-type damagedFS interface {
+// damageReportingFS is a file system that detects missing content, such as a damaged Git
+// repository.
+type damageReportingFS interface {
 	// Damaged returns why content could not be read; it is nil if nothing is missing.
 	Damaged() error
 }
@@ -33,7 +34,7 @@ func (e *UnreadableFileError) Unwrap() error { return e.Err }
 
 func (l *loader) newUnreadableFileError(name string) *UnreadableFileError {
 	out := &UnreadableFileError{File: l.relative(name)}
-	if kept, ok := l.fs.(damagedFS); ok {
+	if kept, ok := l.fs.(damageReportingFS); ok {
 		out.Err = kept.Damaged()
 	}
 	return out

@@ -26,7 +26,7 @@ func (l *Landscape) ValidateChange(ctx context.Context, before *Landscape, opts 
 // without declarations, all objects are new. With nil that is unknown: an error that only new
 // objects have becomes a warning, because existing objects may keep the value.
 func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Landscape, opts schemas.Options) ([]schemas.Violation, error) {
-	if l.LacksLayer {
+	if l.IsLayerMissing {
 		return nil, nil
 	}
 	inputs := make([]schemas.Input, 0, len(l.Declarations)+1)

@@ -25,16 +25,16 @@ func (d document) findSyntaxFault() *problem {
 
 const conflictMessage = "a merge conflict was left here: keep the correct lines, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>"
 
-// conflictMarker matches the conflict markers that a merge leaves in a file.
-var conflictMarker = regexp.MustCompile(`^(<<<<<<<|>>>>>>>|\|\|\|\|\|\|\|)( |$)|^=======$`)
+// conflictMarkerPattern matches the conflict markers that a merge leaves in a file.
+var conflictMarkerPattern = regexp.MustCompile(`^(<<<<<<<|>>>>>>>|\|\|\|\|\|\|\|)( |$)|^=======$`)
 
 // Patterns of lines.
 var (
-	fieldStart        = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s\-?:,\[\]{}#&*!|>'"%@` + "`" + `](?:[^:#]|:\S|\S#)*|-[^\s:][^:#]*)\s*:(?:\s|$)`)
-	blockScalar       = regexp.MustCompile(`(?:^|[\s:-])[|>][-+0-9]*\s*(?:#.*)?$`)
-	missingDashSpace  = regexp.MustCompile(`^-["'\w{\[][^\s]*:?(?:\s|$)`)
-	missingColonSpace = regexp.MustCompile(`^[\w./-]+:[^\s:/]`)
-	nodeProperties    = regexp.MustCompile(`^(?:[&!]\S*\s+)+`)
+	fieldStartPattern        = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s\-?:,\[\]{}#&*!|>'"%@` + "`" + `](?:[^:#]|:\S|\S#)*|-[^\s:][^:#]*)\s*:(?:\s|$)`)
+	blockScalarPattern       = regexp.MustCompile(`(?:^|[\s:-])[|>][-+0-9]*\s*(?:#.*)?$`)
+	missingDashSpacePattern  = regexp.MustCompile(`^-["'\w{\[][^\s]*:?(?:\s|$)`)
+	missingColonSpacePattern = regexp.MustCompile(`^[\w./-]+:[^\s:/]`)
+	nodePropertiesPattern    = regexp.MustCompile(`^(?:[&!]\S*\s+)+`)
 )
 
 // linePosition is a place in a file. It holds a byte offset, because computing a column walks over
@@ -46,7 +46,7 @@ type linePosition struct {
 }
 
 func (a linePosition) problem(message string) *problem {
-	return &problem{a.line, column(a.text, a.byte), message}
+	return &problem{a.line, columnOf(a.text, a.byte), message}
 }
 
 // yamlScan holds the quotes, brackets and blocks that are open at the end of a line.
@@ -76,10 +76,10 @@ func (s *yamlScan) isOpenColumn(column int) bool {
 	return found
 }
 
-func column(text string, i int) int { return utf8.RuneCountInString(text[:i]) + 1 }
+func columnOf(text string, i int) int { return utf8.RuneCountInString(text[:i]) + 1 }
 
 func (s *yamlScan) scanLine(number int, text string) *problem {
-	if conflictMarker.MatchString(text) {
+	if conflictMarkerPattern.MatchString(text) {
 		return &problem{number, 1, conflictMessage}
 	}
 	if !s.hasContent {
@@ -88,10 +88,10 @@ func (s *yamlScan) scanLine(number int, text string) *problem {
 	indent := len(text) - len(strings.TrimLeft(text, " "))
 	rest := text[indent:]
 	if s.quote != 0 || len(s.brackets) > 0 {
-		if s.quote != 0 && s.swallowedField.line == 0 && fieldStart.MatchString(strings.TrimPrefix(rest, "- ")) {
+		if s.quote != 0 && s.swallowedField.line == 0 && fieldStartPattern.MatchString(strings.TrimPrefix(rest, "- ")) {
 			s.swallowedField = linePosition{number, text, indent}
 		}
-		if len(s.brackets) > 0 && s.quote == 0 && s.isOpenColumn(indent) && fieldStart.MatchString(rest) && !strings.ContainsAny(rest[:1], `"'`) {
+		if len(s.brackets) > 0 && s.quote == 0 && s.isOpenColumn(indent) && fieldStartPattern.MatchString(rest) && !strings.ContainsAny(rest[:1], `"'`) {
 			// a field of the parent object follows before the bracket closes
 			return s.unclosedProblem()
 		}
@@ -130,12 +130,12 @@ func findMisleadingCharacter(number int, text string, indent int) *problem {
 		atStart := before == "" || strings.HasSuffix(before, ":") || strings.HasSuffix(before, "-")
 		switch {
 		case r == '\t' && i <= indent:
-			return &problem{number, column(text, i), tabIndentMessage}
+			return &problem{number, columnOf(text, i), tabIndentMessage}
 		case r == '\t' || !atStart:
 		case typographic:
-			return &problem{number, column(text, i), `YAML does not accept these quotes; write " or '`}
+			return &problem{number, columnOf(text, i), `YAML does not accept these quotes; write " or '`}
 		default:
-			return &problem{number, column(text, i), name + " stands where YAML needs a space; replace it"}
+			return &problem{number, columnOf(text, i), name + " stands where YAML needs a space; replace it"}
 		}
 	}
 	return nil
@@ -167,21 +167,21 @@ func (s *yamlScan) scanBlockLine(number int, text string, indent int) *problem {
 		s.hasInlineValue = false
 	}
 	rest := text[begin:]
-	key := fieldStart.FindString(rest)
+	key := fieldStartPattern.FindString(rest)
 	switch {
 	case rest == "" || rest[0] == '#':
 		return nil
-	case key == "" && missingDashSpace.MatchString(rest) && !strings.HasPrefix(rest, "---") && (strings.Contains(rest, ":") || !s.hasInlineValue) && !isNegativeNumber(rest):
-		return &problem{number, column(text, begin), `a space is missing after the dash: an item of a list has the form "- VALUE"`}
-	case key == "" && missingColonSpace.MatchString(rest) && dashes == 0:
-		return &problem{number, column(text, begin+strings.IndexByte(rest, ':')), `a space is missing after the colon: a field has the form "NAME: VALUE"`}
+	case key == "" && missingDashSpacePattern.MatchString(rest) && !strings.HasPrefix(rest, "---") && (strings.Contains(rest, ":") || !s.hasInlineValue) && !isNegativeNumber(rest):
+		return &problem{number, columnOf(text, begin), `a space is missing after the dash: an item of a list has the form "- VALUE"`}
+	case key == "" && missingColonSpacePattern.MatchString(rest) && dashes == 0:
+		return &problem{number, columnOf(text, begin+strings.IndexByte(rest, ':')), `a space is missing after the colon: a field has the form "NAME: VALUE"`}
 	case key == "" && dashes == 0 && s.isOpenColumn(begin) && !strings.ContainsAny(rest[:1], "?{[\"'&*!|>"):
-		return &problem{number, column(text, begin), `a colon is missing: a field has the form "NAME: VALUE", and an item of a list "- VALUE"`}
+		return &problem{number, columnOf(text, begin), `a colon is missing: a field has the form "NAME: VALUE", and an item of a list "- VALUE"`}
 	case key == "":
 		return s.scanValue(number, text, begin, indent)
 	}
 	if strings.HasPrefix(key, "-") && dashes == 0 && len(key) > 1 {
-		return &problem{number, column(text, begin), `a space is missing after the dash: an item of a list has the form "- VALUE"`}
+		return &problem{number, columnOf(text, begin), `a space is missing after the dash: an item of a list has the form "- VALUE"`}
 	}
 	if dashes > 0 {
 		s.openColumns = append(s.openColumns, begin)
@@ -235,23 +235,23 @@ func spaceCountText(n int) string {
 // scanValue reads the text after a field name or dash; begin is the column of that field or item.
 func (s *yamlScan) scanValue(number int, text string, from, begin int) *problem {
 	rest := strings.TrimLeft(text[from:], " \t")
-	rest = rest[len(nodeProperties.FindString(rest)):]
+	rest = rest[len(nodePropertiesPattern.FindString(rest)):]
 	from = len(text) - len(rest)
 	s.hasInlineValue = rest != "" && rest[0] != '#' && rest[0] != '&' && rest[0] != '!'
 	switch {
 	case !s.hasInlineValue:
 		return nil
-	case blockScalar.MatchString(rest) && (rest[0] == '|' || rest[0] == '>'):
+	case blockScalarPattern.MatchString(rest) && (rest[0] == '|' || rest[0] == '>'):
 		s.blockScalarColumn = begin
 		return nil
 	case strings.ContainsRune(`"'[{`, rune(rest[0])):
 		return s.scanFlow(number, text, from)
 	case strings.ContainsRune("@`%", rune(rest[0])):
-		return &problem{number, column(text, from), fmt.Sprintf("text that begins with %c needs quotes", rest[0])}
+		return &problem{number, columnOf(text, from), fmt.Sprintf("text that begins with %c needs quotes", rest[0])}
 	}
 	plain, _, _ := strings.Cut(rest, " #")
 	if i := strings.Index(plain, ": "); i >= 0 {
-		return &problem{number, column(text, from+i), `the value holds a colon and a space, which would begin another field; put the value in quotes, or begin a new line`}
+		return &problem{number, columnOf(text, from+i), `the value holds a colon and a space, which would begin another field; put the value in quotes, or begin a new line`}
 	}
 	return nil
 }
@@ -287,7 +287,7 @@ func (s *yamlScan) scanFlow(number int, text string, from int) *problem {
 			}
 			last := len(s.brackets) - 1
 			if open := s.brackets[last]; (open == '[') != (c == ']') {
-				return &problem{number, column(text, i), fmt.Sprintf("%c does not close %c of line %d", c, open, s.bracketStarts[last].line)}
+				return &problem{number, columnOf(text, i), fmt.Sprintf("%c does not close %c of line %d", c, open, s.bracketStarts[last].line)}
 			}
 			s.brackets, s.bracketStarts, start = s.brackets[:last], s.bracketStarts[:last], i+1
 			if p := s.checkTextAfter(number, text, i+1); p != nil {
@@ -313,9 +313,9 @@ func (s *yamlScan) checkTextAfter(number int, text string, from int) *problem {
 	}
 	at := len(text) - len(rest)
 	if len(s.brackets) > 0 {
-		return &problem{number, column(text, at), "a comma is missing between two values"}
+		return &problem{number, columnOf(text, at), "a comma is missing between two values"}
 	}
-	return &problem{number, column(text, at), "text follows the end of the value; put all of it in quotes, or remove it"}
+	return &problem{number, columnOf(text, at), "text follows the end of the value; put all of it in quotes, or remove it"}
 }
 
 // unclosedProblem reports an unclosed quote or bracket where it opens.

@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// PlacedBundle is a bundle with the name of its target cluster.
-type PlacedBundle struct {
+// ClusterBundle is a bundle with the name of its target cluster.
+type ClusterBundle struct {
 	Cluster string
 	Bundle  render.Bundle
 	// Defaulted are objects of the bundle with the fields that the API defaults. They decide the
@@ -26,21 +26,21 @@ type PlacedBundle struct {
 
 // CompareBundles compares two renderings of a landscape: it predicts what applying the second does
 // to clusters with the first. Hidden values have hashes with a new random key.
-func CompareBundles(from, to []PlacedBundle) change.Plan {
+func CompareBundles(from, to []ClusterBundle) change.Plan {
 	return CompareMaskedBundles(redact.NewMasking(nil), from, to)
 }
 
-// PlaceBundles adds the target cluster to each bundle.
-func PlaceBundles(bundles []render.Bundle, clusterOf func(render.Bundle) string) []PlacedBundle {
-	out := make([]PlacedBundle, 0, len(bundles))
+// AssignClusters adds the target cluster to each bundle.
+func AssignClusters(bundles []render.Bundle, clusterOf func(render.Bundle) string) []ClusterBundle {
+	out := make([]ClusterBundle, 0, len(bundles))
 	for _, b := range bundles {
-		out = append(out, PlacedBundle{Cluster: clusterOf(b), Bundle: b})
+		out = append(out, ClusterBundle{Cluster: clusterOf(b), Bundle: b})
 	}
 	return out
 }
 
 // CompareMaskedBundles is Bundles with hashes by the key of the masking.
-func CompareMaskedBundles(m redact.Masking, from, to []PlacedBundle) change.Plan {
+func CompareMaskedBundles(m redact.Masking, from, to []ClusterBundle) change.Plan {
 	var p change.Plan
 	old, new := indexObjects(from, nil), indexObjects(to, nil)
 	if len(old) < countObjects(from) {
@@ -79,7 +79,7 @@ func CompareMaskedBundles(m redact.Masking, from, to []PlacedBundle) change.Plan
 	return p
 }
 
-func compareObject(m redact.Masking, o, n placedObject, known bool) (change.Item, bool) {
+func compareObject(m redact.Masking, o, n clusterObject, known bool) (change.Item, bool) {
 	if known && (o.object.Unstructured == n.object.Unstructured || o.hasSameBundle(n) || jsonvalue.Equal(o.object.Object, n.object.Object)) {
 		return change.Item{}, false
 	}
@@ -109,7 +109,7 @@ func compareObject(m redact.Masking, o, n placedObject, known bool) (change.Item
 	if before, after := o.defaulted[item.Object], n.defaulted[item.Object]; before != nil && after != nil {
 		judged := item
 		judged.Fields = m.CompareMeaning(before.Object, after.Object)
-		setConsequences(&judged, before, placedObject{object: render.Object{Unstructured: after}})
+		setConsequences(&judged, before, clusterObject{object: render.Object{Unstructured: after}})
 		item.Consequences, item.Pools = append(judged.Consequences, versionConsequences(item, judged)...), judged.Pools
 		return item, true
 	}
@@ -159,13 +159,13 @@ func versionConsequences(declared, inForce change.Item) []string {
 }
 
 // hasSameBundle reports whether the whole bundles are equal, and so their objects.
-func (p placedObject) hasSameBundle(other placedObject) bool {
+func (p clusterObject) hasSameBundle(other clusterObject) bool {
 	a, b := p.bundle.Digest, other.bundle.Digest
 	return a == b && a.Symbolic != "" && len(p.bundle.Objects) == len(other.bundle.Objects)
 }
 
 // setConsequences sets the consequences of an item. Fields that keep their live value have none.
-func setConsequences(i *change.Item, old *unstructured.Unstructured, n placedObject) {
+func setConsequences(i *change.Item, old *unstructured.Unstructured, n clusterObject) {
 	judged, new := *i, n.object.Unstructured
 	if old != nil && new != nil {
 		kept, _ := objectChange{old.Object, new.Object, i.Fields, n.isAutoscaled}.retainedFields(change.RefOf(old).GroupKind())
@@ -178,7 +178,7 @@ func setConsequences(i *change.Item, old *unstructured.Unstructured, n placedObj
 // applySetKey identifies the objects that the engine applies as one set.
 type applySetKey struct{ cluster, owner, bundle string }
 
-func applySetOf(p placedObject) applySetKey {
+func applySetOf(p clusterObject) applySetKey {
 	return applySetKey{p.cluster, p.bundle.Owner.String(), p.bundle.Name}
 }
 
@@ -191,7 +191,7 @@ const (
 
 // removalItem returns the item of an object that is no longer declared; applied reports whether its
 // bundle still is. Retention follows package apply, prune.go.
-func removalItem(o placedObject, applied bool) change.Item {
+func removalItem(o clusterObject, applied bool) change.Item {
 	item := o.item()
 	annotations := o.object.GetAnnotations()
 	switch {
@@ -208,12 +208,12 @@ func removalItem(o placedObject, applied bool) change.Item {
 	default:
 		item.Action = change.Delete
 	}
-	setConsequences(&item, o.object.Unstructured, placedObject{})
+	setConsequences(&item, o.object.Unstructured, clusterObject{})
 	return item
 }
 
-// placedObject is an object with its bundle and cluster.
-type placedObject struct {
+// clusterObject is an object with its bundle and cluster.
+type clusterObject struct {
 	cluster   string
 	bundle    *render.Bundle
 	object    render.Object
@@ -222,7 +222,7 @@ type placedObject struct {
 	isAutoscaled bool
 }
 
-func (p placedObject) item() change.Item {
+func (p clusterObject) item() change.Item {
 	return change.Item{
 		Cluster: p.cluster, Owner: p.bundle.Owner.String(), Component: p.bundle.Component,
 		Bundle: p.bundle.Name, Object: change.RefOf(p.object.Unstructured), Origin: p.object.Origin.String(),
@@ -232,12 +232,12 @@ func (p placedObject) item() change.Item {
 // indexObjects keys objects by cluster, group, kind, namespace and name, so that moving to another
 // bundle is not a deletion. If several bundles have an object, which no cluster supports, the
 // bundle that has it in keeping wins.
-func indexObjects(places []PlacedBundle, keeping map[string]placedObject) map[string]placedObject {
-	out := make(map[string]placedObject, countObjects(places))
+func indexObjects(places []ClusterBundle, keeping map[string]clusterObject) map[string]clusterObject {
+	out := make(map[string]clusterObject, countObjects(places))
 	for i := range places {
 		p := &places[i]
 		for _, o := range p.Bundle.Objects {
-			k, n := objectKey(p.Cluster, o.Unstructured), placedObject{cluster: p.Cluster, bundle: &p.Bundle, object: o, defaulted: p.Defaulted}
+			k, n := objectKey(p.Cluster, o.Unstructured), clusterObject{cluster: p.Cluster, bundle: &p.Bundle, object: o, defaulted: p.Defaulted}
 			if kept, is := keeping[k]; is && applySetOf(kept) != applySetOf(n) {
 				if _, twin := out[k]; twin {
 					continue
@@ -250,7 +250,7 @@ func indexObjects(places []PlacedBundle, keeping map[string]placedObject) map[st
 }
 
 // markAutoscaled marks the workloads that an autoscaler scales.
-func markAutoscaled(all map[string]placedObject) {
+func markAutoscaled(all map[string]clusterObject) {
 	for _, hpa := range all {
 		o := hpa.object
 		if o.GetKind() != "HorizontalPodAutoscaler" || change.RefOf(o.Unstructured).Group() != "autoscaling" {
@@ -269,7 +269,7 @@ func markAutoscaled(all map[string]placedObject) {
 }
 
 // countObjects counts the objects of all places.
-func countObjects(places []PlacedBundle) int {
+func countObjects(places []ClusterBundle) int {
 	n := 0
 	for i := range places {
 		n += len(places[i].Bundle.Objects)
@@ -282,26 +282,27 @@ func objectKey(cluster string, o *unstructured.Unstructured) string {
 	return cluster + "|" + ref.Group() + "|" + ref.Kind + "|" + ref.Namespace + "|" + ref.Name
 }
 
-// hashSuffix matches content hashes in names of ConfigMaps, Secrets and OperatingSystemConfigs.
-var hashSuffix = regexp.MustCompile(`-[0-9a-f]{8}$|-[0-9a-f]{16}(-init|-original)?$`)
+// hashSuffixPattern matches content hashes in names of ConfigMaps, Secrets and
+// OperatingSystemConfigs.
+var hashSuffixPattern = regexp.MustCompile(`-[0-9a-f]{8}$|-[0-9a-f]{16}(-init|-original)?$`)
 
-// Unhashed returns a name without its content hash, and whether it has one. Objects with the same
-// base replace each other.
-func Unhashed(name string) (base string, hashed bool) {
-	return hashSuffix.ReplaceAllString(name, "$1"), hashSuffix.MatchString(name)
+// TrimContentHash returns a name without its content hash, and whether it has one. Objects with the
+// same base replace each other.
+func TrimContentHash(name string) (base string, hashed bool) {
+	return hashSuffixPattern.ReplaceAllString(name, "$1"), hashSuffixPattern.MatchString(name)
 }
 
 // pairHashedNames pairs objects with a content hash in their names, new key to old key. Reviewers
 // then see a change instead of a deletion and a creation.
-func pairHashedNames(old, new map[string]placedObject) map[string]string {
+func pairHashedNames(old, new map[string]clusterObject) map[string]string {
 	free := map[string][]string{}
-	for _, k := range hashedOnlyIn(old, new) {
-		base := hashSuffix.ReplaceAllString(k, "$1")
+	for _, k := range hashedKeysOnlyIn(old, new) {
+		base := hashSuffixPattern.ReplaceAllString(k, "$1")
 		free[base] = append(free[base], k)
 	}
 	out := map[string]string{}
-	for _, k := range hashedOnlyIn(new, old) {
-		base := hashSuffix.ReplaceAllString(k, "$1")
+	for _, k := range hashedKeysOnlyIn(new, old) {
+		base := hashSuffixPattern.ReplaceAllString(k, "$1")
 		if left := free[base]; len(left) > 0 {
 			out[k], free[base] = left[0], left[1:]
 		}
@@ -309,8 +310,8 @@ func pairHashedNames(old, new map[string]placedObject) map[string]string {
 	return out
 }
 
-// hashedOnlyIn returns the keys of objects with hashed names that other does not have.
-func hashedOnlyIn(all, other map[string]placedObject) []string {
+// hashedKeysOnlyIn returns the keys of objects with hashed names that other does not have.
+func hashedKeysOnlyIn(all, other map[string]clusterObject) []string {
 	var out []string
 	for k, p := range all {
 		if _, both := other[k]; !both && isHashed(p) {
@@ -321,6 +322,6 @@ func hashedOnlyIn(all, other map[string]placedObject) []string {
 	return out
 }
 
-func isHashed(p placedObject) bool {
-	return slices.Contains([]string{"ConfigMap", "Secret", "OperatingSystemConfig"}, p.object.GetKind()) && hashSuffix.MatchString(p.object.GetName())
+func isHashed(p clusterObject) bool {
+	return slices.Contains([]string{"ConfigMap", "Secret", "OperatingSystemConfig"}, p.object.GetKind()) && hashSuffixPattern.MatchString(p.object.GetName())
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // bundlePlace returns a bundle with objects from YAML documents.
-func bundlePlace(t *testing.T, cluster, bundle string, objects ...string) PlacedBundle {
+func bundlePlace(t *testing.T, cluster, bundle string, objects ...string) ClusterBundle {
 	t.Helper()
-	p := PlacedBundle{Cluster: cluster, Bundle: render.Bundle{Name: bundle, Component: "garden/" + bundle, Owner: render.Owner{Kind: "garden", Name: "local"}}}
+	p := ClusterBundle{Cluster: cluster, Bundle: render.Bundle{Name: bundle, Component: "garden/" + bundle, Owner: render.Owner{Kind: "garden", Name: "local"}}}
 	for _, text := range objects {
 		p.Bundle.Objects = append(p.Bundle.Objects, render.Object{Unstructured: object(t, text), Origin: render.Origin{File: bundle + ".yaml", Line: 3}})
 	}
@@ -33,48 +33,48 @@ func TestBundles(t *testing.T) {
 	ignored := func(annotation, value string) string {
 		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, annotations: {resources.gardener.cloud/" + annotation + "}}, data: {a: " + value + "}}"
 	}
-	kept := func(p PlacedBundle) PlacedBundle {
+	kept := func(p ClusterBundle) ClusterBundle {
 		p.Bundle.Delivery.KeepObjects = true
 		return p
 	}
 	for name, c := range map[string]struct {
-		from, to  []PlacedBundle
+		from, to  []ClusterBundle
 		want      map[string]change.Action
 		unchanged int
 	}{
 		"nothing":        {nil, nil, map[string]change.Action{}, 0},
-		"unchanged":      {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{}, 1},
-		"create":         {nil, []PlacedBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Create}, 0},
-		"change":         {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b", changed)}, map[string]change.Action{"r b ConfigMap ns/c": change.Change}, 0},
-		"delete":         {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, nil, map[string]change.Action{"r b ConfigMap ns/c": change.Delete}, 0},
-		"other bundle":   {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b2", configMap)}, map[string]change.Action{}, 1},
-		"other cluster":  {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "s", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Delete, "s b ConfigMap ns/c": change.Create}, 0},
-		"moves, changes": {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b2", changed)}, map[string]change.Action{"r b2 ConfigMap ns/c": change.Change}, 0},
-		"keepObjects":    {[]PlacedBundle{kept(bundlePlace(t, "r", "b", configMap))}, nil, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
-		"keep-object": {[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/keep-object: 'true'}}}")}, nil,
+		"unchanged":      {[]ClusterBundle{bundlePlace(t, "r", "b", configMap)}, []ClusterBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{}, 1},
+		"create":         {nil, []ClusterBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Create}, 0},
+		"change":         {[]ClusterBundle{bundlePlace(t, "r", "b", configMap)}, []ClusterBundle{bundlePlace(t, "r", "b", changed)}, map[string]change.Action{"r b ConfigMap ns/c": change.Change}, 0},
+		"delete":         {[]ClusterBundle{bundlePlace(t, "r", "b", configMap)}, nil, map[string]change.Action{"r b ConfigMap ns/c": change.Delete}, 0},
+		"other bundle":   {[]ClusterBundle{bundlePlace(t, "r", "b", configMap)}, []ClusterBundle{bundlePlace(t, "r", "b2", configMap)}, map[string]change.Action{}, 1},
+		"other cluster":  {[]ClusterBundle{bundlePlace(t, "r", "b", configMap)}, []ClusterBundle{bundlePlace(t, "s", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Delete, "s b ConfigMap ns/c": change.Create}, 0},
+		"moves, changes": {[]ClusterBundle{bundlePlace(t, "r", "b", configMap)}, []ClusterBundle{bundlePlace(t, "r", "b2", changed)}, map[string]change.Action{"r b2 ConfigMap ns/c": change.Change}, 0},
+		"keepObjects":    {[]ClusterBundle{kept(bundlePlace(t, "r", "b", configMap))}, nil, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
+		"keep-object": {[]ClusterBundle{bundlePlace(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/keep-object: 'true'}}}")}, nil,
 			map[string]change.Action{"r b ConfigMap c": change.Keep}, 0},
-		"mode Ignore": {[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/mode: Ignore}}}")}, nil,
+		"mode Ignore": {[]ClusterBundle{bundlePlace(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/mode: Ignore}}}")}, nil,
 			map[string]change.Action{"r b ConfigMap c": change.Keep}, 0},
-		"ignore": {[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/ignore: 'true'}}}")}, nil,
+		"ignore": {[]ClusterBundle{bundlePlace(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/ignore: 'true'}}}")}, nil,
 			map[string]change.Action{"r b ConfigMap c": change.Keep}, 0},
-		"ignored from now on":          {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
-		"hands off from now on":        {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b", ignored("ignore: 'true'", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
-		"ignored, changes":             {[]PlacedBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]change.Action{}, 1},
-		"new, ignored":                 {nil, []PlacedBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "x"))}, map[string]change.Action{}, 1},
-		"ignored no longer":            {[]PlacedBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Change}, 0},
-		"definition leaves":            {[]PlacedBundle{bundlePlace(t, "r", "b", crd, configMap)}, []PlacedBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{"r b CustomResourceDefinition ws.a.b": change.Keep}, 1},
-		"definition goes with the set": {[]PlacedBundle{bundlePlace(t, "r", "b", crd)}, []PlacedBundle{bundlePlace(t, "r", "c", configMap)}, map[string]change.Action{"r b CustomResourceDefinition ws.a.b": change.Delete, "r c ConfigMap ns/c": change.Create}, 0},
-		"version moves": {[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: batch/v1beta1, kind: CronJob, metadata: {name: j}}")},
-			[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: batch/v1, kind: CronJob, metadata: {name: j}}")}, map[string]change.Action{"r b CronJob j": change.Change}, 0},
-		"hashed name": {[]PlacedBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", hashed("c-4567cdef", "z"))},
+		"ignored from now on":          {[]ClusterBundle{bundlePlace(t, "r", "b", configMap)}, []ClusterBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
+		"hands off from now on":        {[]ClusterBundle{bundlePlace(t, "r", "b", configMap)}, []ClusterBundle{bundlePlace(t, "r", "b", ignored("ignore: 'true'", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
+		"ignored, changes":             {[]ClusterBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "x"))}, []ClusterBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]change.Action{}, 1},
+		"new, ignored":                 {nil, []ClusterBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "x"))}, map[string]change.Action{}, 1},
+		"ignored no longer":            {[]ClusterBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "x"))}, []ClusterBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Change}, 0},
+		"definition leaves":            {[]ClusterBundle{bundlePlace(t, "r", "b", crd, configMap)}, []ClusterBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{"r b CustomResourceDefinition ws.a.b": change.Keep}, 1},
+		"definition goes with the set": {[]ClusterBundle{bundlePlace(t, "r", "b", crd)}, []ClusterBundle{bundlePlace(t, "r", "c", configMap)}, map[string]change.Action{"r b CustomResourceDefinition ws.a.b": change.Delete, "r c ConfigMap ns/c": change.Create}, 0},
+		"version moves": {[]ClusterBundle{bundlePlace(t, "r", "b", "{apiVersion: batch/v1beta1, kind: CronJob, metadata: {name: j}}")},
+			[]ClusterBundle{bundlePlace(t, "r", "b", "{apiVersion: batch/v1, kind: CronJob, metadata: {name: j}}")}, map[string]change.Action{"r b CronJob j": change.Change}, 0},
+		"hashed name": {[]ClusterBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"))}, []ClusterBundle{bundlePlace(t, "r", "b", hashed("c-4567cdef", "z"))},
 			map[string]change.Action{"r b ConfigMap ns/c-4567cdef": change.Change}, 0},
-		"hashed, of another": {[]PlacedBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", hashed("d-4567cdef", "z"))},
+		"hashed, of another": {[]ClusterBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"))}, []ClusterBundle{bundlePlace(t, "r", "b", hashed("d-4567cdef", "z"))},
 			map[string]change.Action{"r b ConfigMap ns/c-0123abcd": change.Delete, "r b ConfigMap ns/d-4567cdef": change.Create}, 0},
-		"two hashed become one": {[]PlacedBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"), hashed("c-11111111", "w"))}, []PlacedBundle{bundlePlace(t, "r", "b", hashed("c-4567cdef", "z"))},
+		"two hashed become one": {[]ClusterBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"), hashed("c-11111111", "w"))}, []ClusterBundle{bundlePlace(t, "r", "b", hashed("c-4567cdef", "z"))},
 			map[string]change.Action{"r b ConfigMap ns/c-4567cdef": change.Change, "r b ConfigMap ns/c-11111111": change.Delete}, 0},
-		"one hashed becomes two": {[]PlacedBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", hashed("c-4567cdef", "z"), hashed("c-55555555", "w"))},
+		"one hashed becomes two": {[]ClusterBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"))}, []ClusterBundle{bundlePlace(t, "r", "b", hashed("c-4567cdef", "z"), hashed("c-55555555", "w"))},
 			map[string]change.Action{"r b ConfigMap ns/c-4567cdef": change.Change, "r b ConfigMap ns/c-55555555": change.Create}, 0},
-		"immutable in place": {[]PlacedBundle{bundlePlace(t, "r", "b", hashed("c", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", hashed("c", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Recreate}, 0},
+		"immutable in place": {[]ClusterBundle{bundlePlace(t, "r", "b", hashed("c", "x"))}, []ClusterBundle{bundlePlace(t, "r", "b", hashed("c", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Recreate}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 5 { // map order must not matter
@@ -89,10 +89,10 @@ func TestBundles(t *testing.T) {
 			}
 		})
 	}
-	p := CompareBundles([]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: a.example.com/v1, kind: W, metadata: {name: w}}")},
-		[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: b.example.com/v1, kind: W, metadata: {name: w}}")})
+	p := CompareBundles([]ClusterBundle{bundlePlace(t, "r", "b", "{apiVersion: a.example.com/v1, kind: W, metadata: {name: w}}")},
+		[]ClusterBundle{bundlePlace(t, "r", "b", "{apiVersion: b.example.com/v1, kind: W, metadata: {name: w}}")})
 	assert.Equal(t, change.Summary{Create: 1, Delete: 1}, p.Summary, "the same kind of another group is another object")
-	item := CompareBundles(nil, []PlacedBundle{bundlePlace(t, "r", "b", configMap)}).Items[0]
+	item := CompareBundles(nil, []ClusterBundle{bundlePlace(t, "r", "b", configMap)}).Items[0]
 	assert.Equal(t, change.Item{Cluster: "r", Owner: "garden local", Component: "garden/b", Bundle: "b", Action: change.Create, Origin: "b.yaml:3",
 		Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "c"}}, item)
 }
@@ -198,7 +198,7 @@ func TestPreservedFieldsRollNothing(t *testing.T) {
 			"spec: {replicas: " + replicas + ", template: {spec: {containers: [{name: a, image: " + image + ", resources: {requests: {cpu: " + cpu + "}}}]}}}}"
 	}
 	diff := func(new string) change.Item {
-		return CompareBundles([]PlacedBundle{bundlePlace(t, "r", "b", workload("3", "1", "a"))}, []PlacedBundle{bundlePlace(t, "r", "b", new)}).Items[0]
+		return CompareBundles([]ClusterBundle{bundlePlace(t, "r", "b", workload("3", "1", "a"))}, []ClusterBundle{bundlePlace(t, "r", "b", new)}).Items[0]
 	}
 	item := diff(workload("0", "2", "a"))
 	assert.Empty(t, item.Consequences)
@@ -217,18 +217,18 @@ func TestReplicasUnderAnAutoscaler(t *testing.T) {
 		return "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: ns}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: " + kind + ", name: d}}}"
 	}
 	for name, c := range map[string]struct {
-		from, to     []PlacedBundle
+		from, to     []ClusterBundle
 		reason       string
 		consequences []string
 	}{
-		"none":           {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"))}, "", []string{stopText}},
-		"of its bundle":  {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("2"), scaler("Deployment"))}, "spec.replicas keeps its live value: a HorizontalPodAutoscaler sets it", nil},
-		"to none":        {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("Deployment"))}, "spec.replicas keeps its live value: a HorizontalPodAutoscaler sets it", nil},
-		"from none":      {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, "", []string{startText}},
-		"new":            {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("2")), bundlePlace(t, "r", "c", scaler("Deployment"))}, "spec.replicas keeps its live value: a HorizontalPodAutoscaler sets it", nil},
-		"of another":     {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("StatefulSet"))}, "", []string{stopText}},
-		"elsewhere":      {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0")), bundlePlace(t, "s", "c", scaler("Deployment"))}, "", []string{stopText}},
-		"gone with this": {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"))}, "", []string{stopText}},
+		"none":           {[]ClusterBundle{bundlePlace(t, "r", "b", deployment("3"))}, []ClusterBundle{bundlePlace(t, "r", "b", deployment("0"))}, "", []string{stopText}},
+		"of its bundle":  {[]ClusterBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []ClusterBundle{bundlePlace(t, "r", "b", deployment("2"), scaler("Deployment"))}, "spec.replicas keeps its live value: a HorizontalPodAutoscaler sets it", nil},
+		"to none":        {[]ClusterBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []ClusterBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("Deployment"))}, "spec.replicas keeps its live value: a HorizontalPodAutoscaler sets it", nil},
+		"from none":      {[]ClusterBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("Deployment"))}, []ClusterBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, "", []string{startText}},
+		"new":            {[]ClusterBundle{bundlePlace(t, "r", "b", deployment("3"))}, []ClusterBundle{bundlePlace(t, "r", "b", deployment("2")), bundlePlace(t, "r", "c", scaler("Deployment"))}, "spec.replicas keeps its live value: a HorizontalPodAutoscaler sets it", nil},
+		"of another":     {[]ClusterBundle{bundlePlace(t, "r", "b", deployment("3"))}, []ClusterBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("StatefulSet"))}, "", []string{stopText}},
+		"elsewhere":      {[]ClusterBundle{bundlePlace(t, "r", "b", deployment("3"))}, []ClusterBundle{bundlePlace(t, "r", "b", deployment("0")), bundlePlace(t, "s", "c", scaler("Deployment"))}, "", []string{stopText}},
+		"gone with this": {[]ClusterBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []ClusterBundle{bundlePlace(t, "r", "b", deployment("0"))}, "", []string{stopText}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, item := range CompareBundles(c.from, c.to).Items {

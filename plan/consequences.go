@@ -152,7 +152,7 @@ func shootConsequence(f change.Field) string {
 	switch {
 	case f.Path == "spec.kubernetes.version":
 		o, n := fmt.Sprint(f.Old), fmt.Sprint(f.New)
-		if minor(o) == minor(n) && !isDowngrade(o, n) {
+		if minorVersionOf(o) == minorVersionOf(n) && !isDowngrade(o, n) {
 			return fmt.Sprintf("updates Kubernetes %s → %s", o, n)
 		}
 		if isDowngrade(o, n) {
@@ -188,8 +188,8 @@ func scalingConsequence(item change.Item) string {
 		if f.Path != "spec.replicas" {
 			continue
 		}
-		was, known := jsonvalue.Number(orElse(f.Old, int64(1)))
-		is, too := jsonvalue.Number(orElse(f.New, int64(1)))
+		was, known := jsonvalue.Number(valueOr(f.Old, int64(1)))
+		is, too := jsonvalue.Number(valueOr(f.New, int64(1)))
 		switch {
 		case !known || !too:
 		case is.Sign() == 0:
@@ -222,13 +222,13 @@ func addWorkloadConsequence(f change.Field, new *unstructured.Unstructured, say 
 	}
 }
 
-// partition of a StatefulSet is the number of pods that keep the old template.
-const partition = "spec.updateStrategy.rollingUpdate.partition"
+// partitionPath of a StatefulSet is the number of pods that keep the old template.
+const partitionPath = "spec.updateStrategy.rollingUpdate.partition"
 
 // rollPartitionText describes which pods roll; a partition of a StatefulSet excludes some.
 func rollPartitionText(new *unstructured.Unstructured) string {
 	o := contentOf(new)
-	from, ok := wholeNumber(nestedValue(o, strings.Split(partition, ".")...))
+	from, ok := wholeNumber(nestedValue(o, strings.Split(partitionPath, ".")...))
 	if new == nil || new.GetKind() != "StatefulSet" || !ok || from <= 0 {
 		return rollText
 	}

@@ -61,9 +61,9 @@ func TestNoPodsBeforeOrAfter(t *testing.T) {
 }
 
 // controlPlaneOf returns the control plane of a Shoot with these replicas of each part.
-func controlPlaneOf(t *testing.T, name, hibernation string, replicas int, image string) PlacedBundle {
+func controlPlaneOf(t *testing.T, name, hibernation string, replicas int, image string) ClusterBundle {
 	t.Helper()
-	p := PlacedBundle{Cluster: "seed", Bundle: render.Bundle{Name: "control-plane", Owner: render.Owner{Kind: "shoot", Namespace: "garden-prod", Name: name}}}
+	p := ClusterBundle{Cluster: "seed", Bundle: render.Bundle{Name: "control-plane", Owner: render.Owner{Kind: "shoot", Namespace: "garden-prod", Name: name}}}
 	for _, text := range []string{
 		"{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Cluster, metadata: {name: shoot--prod--NAME}, spec: {shoot: {apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {hibernation: " + hibernation + "}}}}",
 		"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: etcd-main, namespace: shoot--prod--NAME}, spec: {replicas: N, etcd: {image: IMAGE}}}",
@@ -80,8 +80,8 @@ func controlPlaneOf(t *testing.T, name, hibernation string, replicas int, image 
 // restart.
 func TestControlPlanesThatStopAndStart(t *testing.T) {
 	const asleep, awake = "{enabled: true}", "{enabled: false}"
-	p := CompareBundles([]PlacedBundle{controlPlaneOf(t, "tired", awake, 2, "a"), controlPlaneOf(t, "early", asleep, 0, "a"), controlPlaneOf(t, "busy", awake, 2, "a")},
-		[]PlacedBundle{controlPlaneOf(t, "tired", asleep, 0, "b"), controlPlaneOf(t, "early", awake, 2, "b"), controlPlaneOf(t, "busy", awake, 2, "b")})
+	p := CompareBundles([]ClusterBundle{controlPlaneOf(t, "tired", awake, 2, "a"), controlPlaneOf(t, "early", asleep, 0, "a"), controlPlaneOf(t, "busy", awake, 2, "a")},
+		[]ClusterBundle{controlPlaneOf(t, "tired", asleep, 0, "b"), controlPlaneOf(t, "early", awake, 2, "b"), controlPlaneOf(t, "busy", awake, 2, "b")})
 	parts := []string{"etcd-main", "kube-apiserver"}
 	assert.Equal(t, []ControlPlane{{Cluster: "seed", Owner: "shoot garden-prod/busy", Parts: parts}, {Cluster: "seed", Owner: "shoot garden-prod/early", Starts: parts},
 		{Cluster: "seed", Owner: "shoot garden-prod/tired", Stops: parts}}, ControlPlanes(p))
@@ -112,7 +112,7 @@ func TestControlPlanesThatStopAndStart(t *testing.T) {
 func TestHibernatedClustersRestartNothing(t *testing.T) {
 	const asleep, scheduled = "{enabled: true}", "{enabled: true, schedules: [{start: 0 20 * * *}]}"
 	change := func(hibernation string) change.Plan {
-		return CompareBundles([]PlacedBundle{controlPlaneOf(t, "a", hibernation, 0, "a")}, []PlacedBundle{controlPlaneOf(t, "a", hibernation, 0, "b")})
+		return CompareBundles([]ClusterBundle{controlPlaneOf(t, "a", hibernation, 0, "a")}, []ClusterBundle{controlPlaneOf(t, "a", hibernation, 0, "b")})
 	}
 	p := change(asleep)
 	assert.Len(t, p.Items, 3)

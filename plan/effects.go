@@ -46,7 +46,7 @@ var effects = map[string]func(f change.Field, old, new *unstructured.Unstructure
 	"Service": func(f change.Field, old, new *unstructured.Unstructured) string {
 		switch {
 		case f.Path == "spec.type":
-			return fmt.Sprintf("changes how it is reached: %v", orElse(f.New, "ClusterIP"))
+			return fmt.Sprintf("changes how it is reached: %v", valueOr(f.New, "ClusterIP"))
 		case isWithin(f.Path, "spec.selector"):
 			return "sends its traffic to other pods"
 		}
@@ -149,8 +149,8 @@ func isNumber(v any, want float64) bool {
 
 // isPartitionLowered reports whether a StatefulSet rolls pods that its partition excluded before.
 func isPartitionLowered(old, new *unstructured.Unstructured) bool {
-	was, _ := wholeNumber(nestedValue(contentOf(old), strings.Split(partition, ".")...))
-	is, _ := wholeNumber(nestedValue(contentOf(new), strings.Split(partition, ".")...))
+	was, _ := wholeNumber(nestedValue(contentOf(old), strings.Split(partitionPath, ".")...))
+	is, _ := wholeNumber(nestedValue(contentOf(new), strings.Split(partitionPath, ".")...))
 	return is < was && nestedString(new, "spec", "updateStrategy", "type") != "OnDelete"
 }
 
@@ -171,10 +171,10 @@ func isNewValue(f change.Field, path string, want any) bool {
 
 // isDecreased reports whether a number decreases.
 func isDecreased(f change.Field) bool {
-	return f.New != nil && isLess(f.New, orElse(f.Old, int64(1)))
+	return f.New != nil && isLess(f.New, valueOr(f.Old, int64(1)))
 }
 
-func orElse(v, otherwise any) any {
+func valueOr(v, otherwise any) any {
 	if v == nil {
 		return otherwise
 	}

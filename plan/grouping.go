@@ -14,12 +14,12 @@ type itemGroup struct {
 	// Item is the first of the items.
 	change.Item
 	Landscape string
-	// Places are the places of all items, with the first.
-	Places []itemPlace
+	// Locations are the places of all items, with the first.
+	Locations []itemLocation
 }
 
-// itemPlace is the place of an item.
-type itemPlace struct {
+// itemLocation is the place of an item.
+type itemLocation struct {
 	Landscape, Cluster, Owner string
 	Object                    change.Ref
 }
@@ -30,23 +30,23 @@ func (r Report) itemGroups() []itemGroup {
 	var out []itemGroup
 	for _, l := range r.Landscapes {
 		for _, item := range l.Items {
-			key := signature(item)
+			key := changeSignature(item)
 			i, known := index[key]
 			if !known {
 				i = len(out)
 				index[key] = i
 				out = append(out, itemGroup{Item: item, Landscape: l.Name})
 			}
-			out[i].Places = append(out[i].Places, itemPlace{l.Name, item.Cluster, item.Owner, item.Object})
+			out[i].Locations = append(out[i].Locations, itemLocation{l.Name, item.Cluster, item.Owner, item.Object})
 		}
 	}
 	return out
 }
 
-// signature is equal for items with the same change: the same action on the same kind of object and
-// component, with the same fields. The namespace of a Shoot's control plane does not count, because
-// many values contain it. The object name counts only without fields.
-func signature(item change.Item) string {
+// changeSignature is equal for items with the same change: the same action on the same kind of
+// object and component, with the same fields. The namespace of a Shoot's control plane does not
+// count, because many values contain it. The object name counts only without fields.
+func changeSignature(item change.Item) string {
 	same := struct {
 		Action                       change.Action
 		Kind, Group, Component, Name string
@@ -58,7 +58,7 @@ func signature(item change.Item) string {
 		same.Component = item.Bundle
 	}
 	if len(item.Fields) == 0 {
-		same.Name = hashSuffix.ReplaceAllString(item.Object.Name, "$1")
+		same.Name = hashSuffixPattern.ReplaceAllString(item.Object.Name, "$1")
 	}
 	raw, err := json.Marshal(same)
 	if err != nil {
@@ -81,16 +81,16 @@ func controlPlaneNamespace(item change.Item) string {
 // risk of a block: the risk of overlooking it, highest risk first.
 func (b itemGroup) risk() int { return riskOf(b.Item) }
 
-// compareGroups orders by weight, and up to riskRecreated also by rank; worst first.
+// compareGroups orders by weight, and up to maxRemovalRisk also by rank; worst first.
 func compareGroups(a, b itemGroup) int {
-	if c := cmp.Compare(a.risk(), b.risk()); c != 0 || a.risk() > riskRecreated {
+	if c := cmp.Compare(a.risk(), b.risk()); c != 0 || a.risk() > maxRemovalRisk {
 		return c
 	}
-	return cmp.Compare(rank(a.Object), rank(b.Object))
+	return cmp.Compare(displayRank(a.Object), displayRank(b.Object))
 }
 
-// riskRecreated is the last weight of objects that do not remain, or whose outcome is unknown.
-const riskRecreated = 4
+// maxRemovalRisk is the last weight of objects that do not remain, or whose outcome is unknown.
+const maxRemovalRisk = 4
 
 func riskOf(item change.Item) int {
 	switch {
@@ -103,7 +103,7 @@ func riskOf(item change.Item) int {
 	case item.Action == change.Delete:
 		return 3
 	case item.Action == change.Recreate:
-		return riskRecreated
+		return maxRemovalRisk
 	case len(item.Pools) > 0:
 		return 5
 	case len(item.Consequences) > 0:
@@ -131,7 +131,7 @@ func (r Report) sections() []section {
 		if s.Component == "" {
 			s.Component = b.Bundle
 		}
-		if len(b.Places) > 1 {
+		if len(b.Locations) > 1 {
 			s = section{}
 		}
 		key := [4]string{s.Landscape, s.Cluster, s.Owner, s.Component}
@@ -184,7 +184,7 @@ func (s section) summary() change.Summary {
 	var out change.Summary
 	for _, b := range s.Blocks {
 		if n := out.Counter(b.Action); n != nil {
-			*n += len(b.Places)
+			*n += len(b.Locations)
 		}
 	}
 	return out

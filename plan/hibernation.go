@@ -23,7 +23,7 @@ type controlPlane struct{ cluster, namespace string }
 
 // hibernatedControlPlanes returns the control planes of Shoots that are hibernated before or after,
 // by their Cluster objects.
-func hibernatedControlPlanes(renderings ...[]PlacedBundle) map[controlPlane]bool {
+func hibernatedControlPlanes(renderings ...[]ClusterBundle) map[controlPlane]bool {
 	out := map[controlPlane]bool{}
 	for _, p := range slices.Concat(renderings...) {
 		for _, o := range p.Bundle.Objects {
@@ -49,7 +49,7 @@ func dropHibernatedEffects(i *change.Item, asleep map[controlPlane]bool, old, ne
 	}
 	i.Pools = nil
 	if isNumber(replicasOf(old), 0) && isNumber(replicasOf(new), 0) && i.Action != change.Recreate {
-		i.Consequences = slices.DeleteFunc(i.Consequences, func(what string) bool { return fateOf(what) != "" })
+		i.Consequences = slices.DeleteFunc(i.Consequences, func(what string) bool { return podEffectOf(what) != "" })
 	}
 }
 

@@ -24,7 +24,7 @@ func TestHibernatedShootsHaveNoNodes(t *testing.T) {
 		"without a schedule": {"{enabled: true, schedules: []}", "{enabled: true, schedules: []}", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			side := func(version, hash, hibernation string) (all, declared []PlacedBundle) {
+			side := func(version, hash, hibernation string) (all, declared []ClusterBundle) {
 				all = renderedShoot(t, "s", "a", version, hash)
 				all = append(all, renderedShoot(t, "s", "other", version, hash)...)
 				for _, p := range all {
@@ -61,12 +61,12 @@ func TestHibernatedShootsHaveNoNodes(t *testing.T) {
 // TestNothingRestarts: a report says so if nothing else happens and that is certain.
 func TestNothingRestarts(t *testing.T) {
 	const says = "Nothing restarts, and nothing is recreated or deleted."
-	settings := func(value string, kind string, owner render.Owner) []PlacedBundle {
-		return []PlacedBundle{{Cluster: "c", Bundle: render.Bundle{Name: "b", Owner: owner, Objects: []render.Object{{Unstructured: object(t, "{apiVersion: core.gardener.cloud/v1beta1, kind: "+kind+", metadata: {name: x, namespace: garden-p}, spec: {a: "+value+"}}")}}}}}
+	settings := func(value string, kind string, owner render.Owner) []ClusterBundle {
+		return []ClusterBundle{{Cluster: "c", Bundle: render.Bundle{Name: "b", Owner: owner, Objects: []render.Object{{Unstructured: object(t, "{apiVersion: core.gardener.cloud/v1beta1, kind: "+kind+", metadata: {name: x, namespace: garden-p}, spec: {a: "+value+"}}")}}}}}
 	}
-	cloudProfile := func(value string) []PlacedBundle { return settings(value, "CloudProfile", render.Owner{}) }
-	shoot := func(value string) []PlacedBundle { return settings(value, "Shoot", render.Owner{}) }
-	cluster := func(value string) []PlacedBundle {
+	cloudProfile := func(value string) []ClusterBundle { return settings(value, "CloudProfile", render.Owner{}) }
+	shoot := func(value string) []ClusterBundle { return settings(value, "Shoot", render.Owner{}) }
+	cluster := func(value string) []ClusterBundle {
 		return settings(value, "Cluster", render.Owner{Kind: "shoot", Namespace: "garden-p", Name: "x"})
 	}
 	assert.Contains(t, Markdown(CompareBundles(cloudProfile("b"), cloudProfile("c")), MaxMarkdown), says)

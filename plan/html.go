@@ -29,13 +29,13 @@ type htmlReport struct {
 	StyleHash     string
 	ScriptHash    string
 	Revisions     string
-	Line          string
+	SummaryLine   string
 	Notes         []string
 	Empty         bool
 	Nodes         []nodeGroup
 	ControlPlanes []htmlTable
 	Impacts       []tableRow
-	Reach         []affectedRow
+	Affected      []affectedRow
 	HandedOver    []string
 	Clusters      []htmlCluster
 }
@@ -69,7 +69,7 @@ type htmlComponent struct {
 
 type htmlBlock struct {
 	Action, Sign, Name, Origin string
-	Notes, Elsewhere           []string
+	Notes, OtherLocations      []string
 	Fields                     []htmlField
 }
 
@@ -91,8 +91,8 @@ func (r Report) html(w io.Writer) error {
 		// both are part of the program
 		Style: template.CSS(htmlStyle), Script: template.JS(htmlScript),
 		StyleHash: sha256Base64(htmlStyle), ScriptHash: sha256Base64(htmlScript),
-		Revisions: escapeControls(r.revisions()), Line: escapeControls(r.summaryLine()), Notes: r.notes(), Empty: r.IsEmpty(),
-		Nodes: r.nodeGroups(), ControlPlanes: r.htmlControlPlanes(), Impacts: r.impactRows(maxNamesOnPage), Reach: r.affectedRows(),
+		Revisions: escapeControls(r.revisions()), SummaryLine: escapeControls(r.summaryLine()), Notes: r.notes(), Empty: r.IsEmpty(),
+		Nodes: r.nodeGroups(), ControlPlanes: r.htmlControlPlanes(), Impacts: r.impactRows(maxNamesOnPage), Affected: r.affectedRows(),
 		HandedOver: r.handedOver(), Clusters: r.htmlClusters(),
 	}
 	return page.Execute(w, data)
@@ -101,7 +101,7 @@ func (r Report) html(w io.Writer) error {
 // htmlControlPlanes returns the control planes by fate.
 func (r Report) htmlControlPlanes() []htmlTable {
 	var out []htmlTable
-	for _, f := range fates {
+	for _, f := range podEffects {
 		if rows := r.controlPlaneRows(f, maxNamesOnPage); len(rows) > 0 {
 			out = append(out, htmlTable{controlPlaneTitle(f), rows})
 		}
@@ -161,7 +161,7 @@ func (c *htmlCluster) add(s section, named bool) {
 }
 
 func (b itemGroup) html(named bool) htmlBlock {
-	out := htmlBlock{Action: string(b.Action), Sign: symbols[b.Action], Name: b.name(), Origin: oneLine(b.Origin), Elsewhere: b.otherPlaces(named, maxNamesOnPage)}
+	out := htmlBlock{Action: string(b.Action), Sign: actionSymbols[b.Action], Name: b.name(), Origin: oneLine(b.Origin), OtherLocations: b.otherLocations(named, maxNamesOnPage)}
 	if b.Reason != "" {
 		out.Notes = append(out.Notes, oneLine(b.Reason))
 	}
@@ -172,7 +172,7 @@ func (b itemGroup) html(named bool) htmlBlock {
 		out.Notes = append(out.Notes, oneLine(what))
 	}
 	for _, f := range b.Fields {
-		field := htmlField{Path: escapeControls(f.Path), Note: strings.TrimSpace(ownedBy(f))}
+		field := htmlField{Path: escapeControls(f.Path), Note: strings.TrimSpace(managerSuffix(f))}
 		if f.Hidden {
 			_, field.Hidden, _ = strings.Cut(hiddenText(change.Field{Hidden: true, Encrypted: f.Encrypted, OldHash: f.OldHash, NewHash: f.NewHash}), ": ")
 			out.Fields = append(out.Fields, field)

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// neverRecreated are kinds whose deletion loses data or clusters; package apply protects them.
-var neverRecreated = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "Etcd",
+// nonRecreatableKinds are kinds whose deletion loses data or clusters; package apply protects them.
+var nonRecreatableKinds = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "Etcd",
 	"Garden", "Seed", "Shoot", "Project", "BackupBucket", "BackupEntry", "ShootState", "Infrastructure", "Worker"}
 
 const annotationRecreate = "resources.gardener.cloud/delete-on-invalid-update"
@@ -32,7 +32,7 @@ func (e objectChange) predictAction(old, new *unstructured.Unstructured) (change
 	}
 	slices.Sort(hits)
 	hit := strings.Join(slices.Compact(hits), ", ")
-	never := e.refusedPaths(unrecreatableRules[change.RefOf(old).GroupKind()])
+	never := e.refusedPaths(creationRules[change.RefOf(old).GroupKind()])
 	switch {
 	case len(never) > 0 && old.GetName() == new.GetName():
 		return change.Fail, strings.Join(never, ", ") + " cannot be changed, not even in a new object of this name: the API server refuses it"
@@ -40,7 +40,7 @@ func (e objectChange) predictAction(old, new *unstructured.Unstructured) (change
 		return change.Change, stay
 	case old.GetName() != new.GetName():
 		return change.Change, "its name is a hash of its content: the old object is deleted when nothing refers to it"
-	case slices.Contains(neverRecreated, old.GetKind()) && isKnownGroup(change.RefOf(old)):
+	case slices.Contains(nonRecreatableKinds, old.GetKind()) && isKnownGroup(change.RefOf(old)):
 		return change.Fail, hit + " cannot be changed, and an object of this kind is never recreated: the API server refuses it"
 	case old.GetKind() == "Service" && change.RefOf(old).Group() == "" && hit != "" && hasAddressConflict(e):
 		return change.Fail, hit + " cannot be changed, and the Service cannot be recreated with the address or node port that it holds: the API server refuses it"

@@ -13,7 +13,7 @@ import (
 // cause it. Reviewers read it first. Effects on nodes are in Nodes.
 type Impact struct {
 	Cluster string       `json:"cluster"`
-	What    string       `json:"what"`
+	Effect  string       `json:"what"`
 	Objects []change.Ref `json:"objects"`
 
 	weight int
@@ -74,16 +74,16 @@ func impactsExcept(p change.Plan, told func(change.Item, string) bool) []Impact 
 			if !known {
 				i = len(out)
 				index[key] = i
-				out = append(out, Impact{Cluster: item.Cluster, What: what, weight: weight})
+				out = append(out, Impact{Cluster: item.Cluster, Effect: what, weight: weight})
 			}
 			out[i].Objects = append(out[i].Objects, item.Object)
 		}
 	}
 	for _, impact := range out {
-		slices.SortStableFunc(impact.Objects, func(a, b change.Ref) int { return cmp.Compare(rank(a), rank(b)) })
+		slices.SortStableFunc(impact.Objects, func(a, b change.Ref) int { return cmp.Compare(displayRank(a), displayRank(b)) })
 	}
 	slices.SortStableFunc(out, func(a, b Impact) int {
-		return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.What, b.What), cmp.Compare(a.Cluster, b.Cluster))
+		return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Cluster, b.Cluster))
 	})
 	return out
 }
@@ -132,8 +132,8 @@ type ControlPlane struct {
 }
 
 // partsOf returns the list of parts with a fate.
-func (c *ControlPlane) partsOf(f fate) *[]string {
-	return map[fate]*[]string{stopping: &c.Stops, restarting: &c.Parts, starting: &c.Starts}[f]
+func (c *ControlPlane) partsOf(f podEffect) *[]string {
+	return map[podEffect]*[]string{stopping: &c.Stops, restarting: &c.Parts, starting: &c.Starts}[f]
 }
 
 // controlPlaneParts are the workloads of a control plane, without the prefix of the virtual garden.
@@ -143,7 +143,7 @@ var controlPlaneParts = []string{"etcd-main", "etcd-events", "kube-apiserver", "
 func ControlPlanes(p change.Plan) []ControlPlane {
 	var out []ControlPlane
 	for _, item := range p.Items {
-		name, what := controlPlanePartOf(item), fateOfItem(item)
+		name, what := controlPlanePartOf(item), podEffectOfItem(item)
 		if name == "" || what == "" {
 			continue
 		}
@@ -156,7 +156,7 @@ func ControlPlanes(p change.Plan) []ControlPlane {
 		*parts = append(*parts, name)
 	}
 	for i := range out {
-		for _, f := range fates {
+		for _, f := range podEffects {
 			parts := out[i].partsOf(f)
 			slices.Sort(*parts)
 			*parts = slices.Compact(*parts)
@@ -175,20 +175,20 @@ func controlPlanePartOf(i change.Item) string {
 	return name
 }
 
-// fate is the effect of a change on all pods of a workload.
-type fate string
+// podEffect is the effect of a change on all pods of a workload.
+type podEffect string
 
 const (
-	stopping   fate = "stop"
-	restarting fate = "restart"
-	starting   fate = "start"
+	stopping   podEffect = "stop"
+	restarting podEffect = "restart"
+	starting   podEffect = "start"
 )
 
-// fates are all fates, highest risk first.
-var fates = []fate{stopping, restarting, starting}
+// podEffects are all fates, highest risk first.
+var podEffects = []podEffect{stopping, restarting, starting}
 
-// fateOf returns the fate in a consequence, or an empty string.
-func fateOf(what string) fate {
+// podEffectOf returns the fate in a consequence, or an empty string.
+func podEffectOf(what string) podEffect {
 	switch {
 	case what == stopText:
 		return stopping
@@ -201,9 +201,9 @@ func fateOf(what string) fate {
 	return ""
 }
 
-// fateOfItem returns the fate of a workload that remains; the result is empty for other items, and
-// if its pods are not affected.
-func fateOfItem(i change.Item) fate {
+// podEffectOfItem returns the fate of a workload that remains; the result is empty for other items,
+// and if its pods are not affected.
+func podEffectOfItem(i change.Item) podEffect {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "Etcd"}, i.Object.Kind) {
 		return ""
 	}
@@ -215,7 +215,7 @@ func fateOfItem(i change.Item) fate {
 		return restarting
 	}
 	for _, what := range i.Consequences {
-		if f := fateOf(what); f != "" {
+		if f := podEffectOf(what); f != "" {
 			return f
 		}
 	}

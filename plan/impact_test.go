@@ -26,7 +26,7 @@ func TestImpacts(t *testing.T) {
 	p.SortAndCount()
 	var said []string
 	for _, i := range Impacts(p) {
-		said = append(said, i.Cluster+": "+i.What+": "+shownList(refNames(i.Objects)))
+		said = append(said, i.Cluster+": "+i.Effect+": "+shownList(refNames(i.Objects)))
 	}
 	assert.Equal(t, []string{
 		"local: loses stored data: PersistentVolumeClaim n/data",
@@ -59,7 +59,7 @@ func TestRiskyObjectsComeFirst(t *testing.T) {
 	}
 	before = append(before, of("apps/v1", "DaemonSet", "agent"), of("apps/v1", "Deployment", "web"), of("apps/v1", "StatefulSet", "store"),
 		of("example.com/v1", "Deployment", "of-somebody"), of("v1", "ServiceAccount", "a"))
-	p := CompareBundles([]PlacedBundle{bundlePlace(t, "c", "a", of("v1", "ConfigMap", "other")), bundlePlace(t, "c", "b", before...)}, nil)
+	p := CompareBundles([]ClusterBundle{bundlePlace(t, "c", "a", of("v1", "ConfigMap", "other")), bundlePlace(t, "c", "b", before...)}, nil)
 	const first = "StatefulSet store, DaemonSet agent, Deployment web, ConfigMap other, "
 	require.Len(t, Impacts(p), 1)
 	assert.Equal(t, first+"Deployment of-somebody and 71 more", shownList(refNames(Impacts(p)[0].Objects)))

@@ -20,7 +20,7 @@ func TestMarkdownOfManyShoots(t *testing.T) {
 		shoot string
 	}{"one seed": {1, "s%03d"}, "many seeds": {12, "s%03d"}, "long names": {4, "payment-services-%03d"}} {
 		t.Run(name, func(t *testing.T) {
-			var from, to []PlacedBundle
+			var from, to []ClusterBundle
 			for i := range 300 {
 				seed, name := fmt.Sprintf("seed-%02d", i%test.seeds), fmt.Sprintf(test.shoot, i)
 				before, after := renderedShoot(t, seed, name, "22.04", "0123456789abcdef"), renderedShoot(t, seed, name, "24.04", "fedcba9876543210")
@@ -51,10 +51,10 @@ func TestMarkdownOfManyShoots(t *testing.T) {
 }
 
 // manyPlaces returns n places with one object each; ten share a bundle name.
-func manyPlaces(n int, value string) []PlacedBundle {
-	var out []PlacedBundle
+func manyPlaces(n int, value string) []ClusterBundle {
+	var out []ClusterBundle
 	for i := range n {
-		p := PlacedBundle{Cluster: "seed", Bundle: render.Bundle{Name: fmt.Sprint("b", i/10), Component: "shoot/x", Owner: render.Owner{Kind: "shoot", Name: fmt.Sprint(i / 100)}}}
+		p := ClusterBundle{Cluster: "seed", Bundle: render.Bundle{Name: fmt.Sprint("b", i/10), Component: "shoot/x", Owner: render.Owner{Kind: "shoot", Name: fmt.Sprint(i / 100)}}}
 		o := render.Object{}
 		o.Unstructured = manyObject(i, value)
 		p.Bundle.Objects = []render.Object{o}

@@ -10,23 +10,23 @@ import (
 // difference is shown.
 
 const (
-	longValue   = 240 // in runes; longer values are shortened
-	windowSides = 24  // in runes, beside the difference
-	windowWidth = 120 // in runes, of the difference
+	maxValueLength    = 240 // in runes; longer values are shortened
+	valueWindowMargin = 24  // in runes, beside the difference
+	windowWidth       = 120 // in runes, of the difference
 )
 
 // valuePair formats the old and new value of a field for comparison.
 func valuePair(f change.Field) (old, new string) {
 	old, new = formatValue(f.Old), formatValue(f.New)
 	o, n := []rune(old), []rune(new)
-	if max(len(o), len(n)) < longValue || hasBreak(o) || hasBreak(n) {
+	if max(len(o), len(n)) < maxValueLength || hasBreak(o) || hasBreak(n) {
 		return old, new
 	}
 	same := 0
 	for same < min(len(o), len(n)) && o[same] == n[same] {
 		same++
 	}
-	from := max(0, same-windowSides)
+	from := max(0, same-valueWindowMargin)
 	return valueWindow(o, from), valueWindow(n, from)
 }
 
@@ -41,10 +41,10 @@ func hasBreak(s []rune) bool {
 
 // valueWindow returns the part of a long value from a rune on, with the total length.
 func valueWindow(s []rune, from int) string {
-	if len(s) < longValue {
+	if len(s) < maxValueLength {
 		return string(s)
 	}
-	to := min(len(s), from+windowSides+windowWidth)
+	to := min(len(s), from+valueWindowMargin+windowWidth)
 	text := string(s[from:to])
 	if from > 0 {
 		text = "…" + text

@@ -44,7 +44,7 @@ func (r Report) Markdown(limit int, more string) string {
 		return b.String()
 	}
 	b.WriteString(r.markdownNodes(left() / 2))
-	for _, f := range fates {
+	for _, f := range podEffects {
 		rows := func(shown int) []tableRow { return r.controlPlaneRows(f, shown) }
 		b.WriteString(fittingTable(controlPlaneTitle(f), "part|cluster|owner", rows, left()/2, left()/4))
 	}
@@ -185,7 +185,7 @@ func (r Report) nodeLines(rows []nodeRow) []string {
 	lines := make([]string, 0, len(rows))
 	for _, row := range rows {
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %d | %s |\n", escapeCell(row.Shoot), escapeCell(r.clusterLabel(row.Landscape, row.Cluster)),
-			escapeCell(strings.Join(row.Pools, ", ")), row.Nodes, escapeCell(row.Step)))
+			escapeCell(strings.Join(row.Pools, ", ")), row.Nodes, escapeCell(row.RolloutStep)))
 	}
 	return lines
 }
@@ -209,7 +209,7 @@ func (r Report) markdownAffected(space int) string {
 	head := "\n#### Affected clusters\n\n| cluster | added | changed | removed | objects of |\n|-|-|-|-|-|\n"
 	var lines []string
 	for _, row := range r.affectedRows() {
-		lines = append(lines, fmt.Sprintf("| %s | %d | %d | %d | %s |\n", escapeCell(row.Where), row.Added, row.Changed, row.Removed, escapeCell(row.Owners)))
+		lines = append(lines, fmt.Sprintf("| %s | %d | %d | %d | %s |\n", escapeCell(row.Location), row.Added, row.Changed, row.Removed, escapeCell(row.Owners)))
 	}
 	return head + joinFitting(lines, space-len(head), "\n… and on %d more clusters.\n")
 }
@@ -225,13 +225,13 @@ func (s section) markdown(space int, named bool, most int) (string, int) {
 	left, longest := 0, 2
 	for _, b := range s.Blocks {
 		if len(head)+body.Len() > space {
-			left += len(b.Places)
+			left += len(b.Locations)
 			continue
 		}
 		text := b.markdownDiff(named, most)
 		ticks := max(longest, longestFence(text))
 		if len(head)+body.Len()+len(text)+2*ticks > space {
-			left += len(b.Places)
+			left += len(b.Locations)
 			continue
 		}
 		body.WriteString(text)
@@ -244,12 +244,12 @@ func (s section) markdown(space int, named bool, most int) (string, int) {
 	return fmt.Sprintf("%s%sdiff\n%s%s\n</details>\n", head, fence, body.String(), fence), left
 }
 
-var backticks = regexp.MustCompile("`+")
+var backtickPattern = regexp.MustCompile("`+")
 
 // longestFence returns the length of the longest run of backticks: a value must not end our fence.
 func longestFence(s string) int {
 	n := 0
-	for _, run := range backticks.FindAllString(s, -1) {
+	for _, run := range backtickPattern.FindAllString(s, -1) {
 		n = max(n, len(run))
 	}
 	return n
@@ -273,13 +273,13 @@ func escape(s string) string { return escaper.Replace(escapeControls(s)) }
 // escapeCell escapes text for a table, so that mentions notify no one.
 func escapeCell(s string) string { return cellEscaper.Replace(escape(s)) }
 
-var diffSigns = map[change.Action]string{change.Create: "+ ", change.Delete: "- ", change.Change: "! ", change.Recreate: "! ", change.Adopt: "! ", change.Keep: "! ", change.Hold: "! ", change.Fail: "! "}
+var actionDiffSigns = map[change.Action]string{change.Create: "+ ", change.Delete: "- ", change.Change: "! ", change.Recreate: "! ", change.Adopt: "! ", change.Keep: "! ", change.Hold: "! ", change.Fail: "! "}
 
 // markdownDiff returns a block for a diff fence, with at most that many names per place.
 func (b itemGroup) markdownDiff(named bool, most int) string {
 	var out strings.Builder
-	out.WriteString(diffSigns[b.Action] + string(b.Action) + " " + b.name() + noteSuffix(b.Item) + "\n")
-	for _, line := range b.otherPlaces(named, most) {
+	out.WriteString(actionDiffSigns[b.Action] + string(b.Action) + " " + b.name() + noteSuffix(b.Item) + "\n")
+	for _, line := range b.otherLocations(named, most) {
 		out.WriteString("  " + line + "\n")
 	}
 	for _, f := range b.Fields {
@@ -287,7 +287,7 @@ func (b itemGroup) markdownDiff(named bool, most int) string {
 			out.WriteString("    " + hiddenText(f) + "\n")
 			continue
 		}
-		out.WriteString("    " + escapeControls(f.Path) + ":" + ownedBy(f) + "\n")
+		out.WriteString("    " + escapeControls(f.Path) + ":" + managerSuffix(f) + "\n")
 		for _, line := range truncateLines(fieldLines(f), maxFieldLines) {
 			if strings.HasPrefix(line, "@@") || strings.HasPrefix(line, `\`) || strings.HasPrefix(line, "…") {
 				out.WriteString("    " + line + "\n")

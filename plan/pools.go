@@ -115,7 +115,7 @@ func (p *pool) addCommonSettings(machineType string, kubelet map[string]any) {
 		part := &p.settings[i]
 		switch part.name {
 		case "Kubernetes":
-			part.value = minor(part.value)
+			part.value = minorVersionOf(part.value)
 		case machineImage:
 			part.isInPlace = p.isInPlace()
 		}
@@ -128,8 +128,8 @@ func (p *pool) addCommonSettings(machineType string, kubelet map[string]any) {
 		poolSetting{"CPU manager policy of the kubelet", nestedText(kubelet, "cpuManagerPolicy"), true})
 }
 
-// minor returns a version without its patch, which does not affect machines.
-func minor(version string) string {
+// minorVersionOf returns a version without its patch, which does not affect machines.
+func minorVersionOf(version string) string {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }

@@ -299,8 +299,8 @@ func merge(into, patch map[string]any) map[string]any {
 // predicted returns the item of a change in a diff.
 func predicted(t *testing.T, old, new *unstructured.Unstructured) change.Item {
 	t.Helper()
-	place := func(o *unstructured.Unstructured) []plan.PlacedBundle {
-		return []plan.PlacedBundle{{Cluster: "c", Bundle: render.Bundle{Name: "b", Objects: []render.Object{{Unstructured: o}}}}}
+	place := func(o *unstructured.Unstructured) []plan.ClusterBundle {
+		return []plan.ClusterBundle{{Cluster: "c", Bundle: render.Bundle{Name: "b", Objects: []render.Object{{Unstructured: o}}}}}
 	}
 	p := plan.CompareBundles(place(old), place(new))
 	require.Len(t, p.Items, 1)

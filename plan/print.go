@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-var symbols = map[change.Action]string{change.Create: "+", change.Change: "~", change.Recreate: "±", change.Delete: "-", change.Adopt: "»", change.Keep: "=", change.Hold: "!", change.Fail: "✗"}
+var actionSymbols = map[change.Action]string{change.Create: "+", change.Change: "~", change.Recreate: "±", change.Delete: "-", change.Adopt: "»", change.Keep: "=", change.Hold: "!", change.Fail: "✗"}
 
 func (r Report) text(colored bool) string {
 	var b strings.Builder
@@ -54,8 +54,8 @@ func (r Report) text(colored bool) string {
 const terminalLines = 24
 
 func (b itemGroup) text(indent string, colored, named bool) string {
-	out := indent + colorize(b.Action, symbols[b.Action]+" "+b.name()+noteSuffix(b.Item), colored) + "\n"
-	for _, line := range b.otherPlaces(named, longListNames) {
+	out := indent + colorize(b.Action, actionSymbols[b.Action]+" "+b.name()+noteSuffix(b.Item), colored) + "\n"
+	for _, line := range b.otherLocations(named, longListNames) {
 		out += indent + "    " + line + "\n"
 	}
 	for _, f := range b.Fields {
@@ -81,16 +81,16 @@ func (r Report) summaryText() string {
 	var b strings.Builder
 	b.WriteString(escapeControls(r.summaryLine()) + "\n")
 	for _, row := range r.affectedRows() {
-		fmt.Fprintf(&b, "  on %s %d %s%s\n", escapeControls(row.Where), row.Objects, plural(row.Objects, "object", "objects"), escapeControls(withPrefix(": ", row.Owners)))
+		fmt.Fprintf(&b, "  on %s %d %s%s\n", escapeControls(row.Location), row.Objects, plural(row.Objects, "object", "objects"), escapeControls(withPrefix(": ", row.Owners)))
 	}
 	for _, g := range r.nodeGroups() {
 		fmt.Fprintf(&b, "  ! %s\n", oneLine(g.Title()))
 		for _, row := range g.Rows {
 			fmt.Fprintf(&b, "      %s on %s, %s %s: up to %d%s\n", escapeControls(row.Shoot), escapeControls(r.clusterLabel(row.Landscape, row.Cluster)),
-				plural(len(row.Pools), "pool", "pools"), escapeControls(strings.Join(row.Pools, ", ")), row.Nodes, escapeControls(withPrefix(", ", row.Step)))
+				plural(len(row.Pools), "pool", "pools"), escapeControls(strings.Join(row.Pools, ", ")), row.Nodes, escapeControls(withPrefix(", ", row.RolloutStep)))
 		}
 	}
-	for _, f := range fates {
+	for _, f := range podEffects {
 		for _, row := range r.controlPlaneRows(f, maxShownNames) {
 			fmt.Fprintf(&b, "  ! %ss %s of the control plane, on %s: %s\n", f, escapeControls(row.What), escapeControls(row.Where), escapeControls(row.Names))
 		}
@@ -166,22 +166,22 @@ func noteSuffix(i change.Item) string {
 	return "  (" + oneLine(strings.Join(notes, "; ")) + ")"
 }
 
-// otherPlaces lists the places of a block by cluster, with at most that many names each.
-func (b itemGroup) otherPlaces(named bool, most int) []string {
-	if len(b.Places) < 2 {
+// otherLocations lists the places of a block by cluster, with at most that many names each.
+func (b itemGroup) otherLocations(named bool, most int) []string {
+	if len(b.Locations) < 2 {
 		return nil
 	}
 	type group struct{ landscape, cluster string }
 	var order []group
-	places := map[group][]itemPlace{}
-	for _, p := range b.Places {
+	places := map[group][]itemLocation{}
+	for _, p := range b.Locations {
 		g := group{p.Landscape, p.Cluster}
 		if places[g] == nil {
 			order = append(order, g)
 		}
 		places[g] = append(places[g], p)
 	}
-	out := []string{fmt.Sprintf("the same on %d objects:", len(b.Places))}
+	out := []string{fmt.Sprintf("the same on %d objects:", len(b.Locations))}
 	for i, g := range order {
 		if i == longListNames && len(order) > longListNames+1 {
 			out = append(out, fmt.Sprintf("and on %d more clusters", len(order)-i))
@@ -191,14 +191,14 @@ func (b itemGroup) otherPlaces(named bool, most int) []string {
 		if named {
 			where = g.landscape + ": " + g.cluster
 		}
-		out = append(out, oneLine(fmt.Sprintf("on %s: %s", where, truncatedList(itemPlaceNames(places[g]), most))))
+		out = append(out, oneLine(fmt.Sprintf("on %s: %s", where, truncatedList(itemLocationNames(places[g]), most))))
 	}
 	return out
 }
 
-// itemPlaceNames returns the owners of objects if each object has its own Shoot, and the object
+// itemLocationNames returns the owners of objects if each object has its own Shoot, and the object
 // names otherwise.
-func itemPlaceNames(spots []itemPlace) []string {
+func itemLocationNames(spots []itemLocation) []string {
 	owners, objects := map[string]bool{}, make([]string, 0, len(spots))
 	var whose []string
 	for _, s := range spots {
@@ -223,11 +223,11 @@ func hiddenText(f change.Field) string {
 	case f.OldHash != "" && f.NewHash != "":
 		hashes = ": " + f.OldHash + " → " + f.NewHash
 	case f.NewHash != "":
-		return fmt.Sprintf("%s: (hidden value added: %s)%s", escapeControls(f.Path), f.NewHash, ownedBy(f))
+		return fmt.Sprintf("%s: (hidden value added: %s)%s", escapeControls(f.Path), f.NewHash, managerSuffix(f))
 	case f.OldHash != "":
-		return fmt.Sprintf("%s: (hidden value removed: %s)%s", escapeControls(f.Path), f.OldHash, ownedBy(f))
+		return fmt.Sprintf("%s: (hidden value removed: %s)%s", escapeControls(f.Path), f.OldHash, managerSuffix(f))
 	}
-	return fmt.Sprintf("%s: (%s value changed%s)%s", escapeControls(f.Path), kind, hashes, ownedBy(f))
+	return fmt.Sprintf("%s: (%s value changed%s)%s", escapeControls(f.Path), kind, hashes, managerSuffix(f))
 }
 
 // countsText formats the counts: "1 added, 2 changed".
@@ -245,7 +245,7 @@ func countsText(s change.Summary) string {
 	return strings.Join(parts, ", ")
 }
 
-func ownedBy(f change.Field) string {
+func managerSuffix(f change.Field) string {
 	if f.Manager == "" {
 		return ""
 	}
@@ -261,14 +261,14 @@ func fieldText(f change.Field, indent string) string {
 	if !strings.Contains(o, "\n") && !strings.Contains(n, "\n") {
 		switch {
 		case f.Old == nil:
-			return indent + f.Path + ": + " + n + ownedBy(f) + "\n"
+			return indent + f.Path + ": + " + n + managerSuffix(f) + "\n"
 		case f.New == nil:
-			return indent + f.Path + ": - " + o + ownedBy(f) + "\n"
+			return indent + f.Path + ": - " + o + managerSuffix(f) + "\n"
 		}
-		return indent + f.Path + ": " + o + " → " + n + ownedBy(f) + "\n"
+		return indent + f.Path + ": " + o + " → " + n + managerSuffix(f) + "\n"
 	}
 	var b strings.Builder
-	b.WriteString(indent + f.Path + ":" + ownedBy(f) + "\n")
+	b.WriteString(indent + f.Path + ":" + managerSuffix(f) + "\n")
 	for _, line := range lineDiff(f) {
 		b.WriteString(indent + "  " + line + "\n")
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// rank is the risk of overlooking an object among others with the same change, highest first. Kinds
-// in deletions precede StatefulSets, other workloads, and the rest.
-func rank(r change.Ref) int {
+// displayRank is the risk of overlooking an object among others with the same change, highest
+// first. Kinds in deletions precede StatefulSets, other workloads, and the rest.
+func displayRank(r change.Ref) int {
 	switch {
 	case !isKnownGroup(r):
 	case deletionEffects[r.Kind] != "":

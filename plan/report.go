@@ -38,11 +38,11 @@ type PrintOptions struct {
 	Format string
 	// Colored applies to text.
 	Colored bool
-	// Limit is the size of Markdown in bytes; 0 is MaxMarkdown.
-	Limit int
-	// More explains how to see omissions, such as "run `pergola diff prod --from main`". It may be
-	// Markdown, because it comes from the program and not from a landscape.
-	More string
+	// MaxBytes is the size of Markdown in bytes; 0 is MaxMarkdown.
+	MaxBytes int
+	// OmissionHint explains how to see omissions, such as "run `pergola diff prod --from main`". It
+	// may be Markdown, because it comes from the program and not from a landscape.
+	OmissionHint string
 }
 
 // Print writes a report. A single landscape without a name prints like its plan.
@@ -57,7 +57,7 @@ func (r Report) Print(w io.Writer, how PrintOptions) error {
 			}
 		}
 	case FormatMarkdown:
-		_, err = io.WriteString(w, r.Markdown(cmp.Or(how.Limit, MaxMarkdown), how.More))
+		_, err = io.WriteString(w, r.Markdown(cmp.Or(how.MaxBytes, MaxMarkdown), how.OmissionHint))
 	case FormatJSON:
 		err = r.json(w)
 	case FormatHTML:
@@ -102,7 +102,7 @@ type jsonPlan struct {
 	Nodes         []NodeChange      `json:"nodes,omitempty"`
 	ControlPlanes []ControlPlane    `json:"controlPlanes,omitempty"`
 	Impacts       []Impact          `json:"impacts,omitempty"`
-	Reach         []AffectedCluster `json:"reach,omitempty"`
+	Affected      []AffectedCluster `json:"reach,omitempty"`
 }
 
 func newJSONPlan(l LandscapePlan) jsonPlan {
@@ -127,10 +127,10 @@ func (r Report) json(w io.Writer) error {
 		Summary    change.Summary          `json:"summary"`
 		Unchanged  int                     `json:"unchanged"`
 		Unreached  change.UnaffectedOwners `json:"unreached,omitzero"`
-	}{all, r.Summary(), r.unchangedCount(), r.unreached()})
+	}{all, r.Summary(), r.unchangedCount(), r.unaffected()})
 }
 
-func (r Report) unreached() change.UnaffectedOwners {
+func (r Report) unaffected() change.UnaffectedOwners {
 	var u change.UnaffectedOwners
 	for _, l := range r.Landscapes {
 		u.Add(l.Unaffected)

@@ -31,13 +31,13 @@ func openText(text string) string {
 
 // renderedShoot returns the objects of a Shoot with one pool, on its seed and in the virtual
 // garden, that contain the image version.
-func renderedShoot(t *testing.T, seed, name, image, hash string) []PlacedBundle {
+func renderedShoot(t *testing.T, seed, name, image, hash string) []ClusterBundle {
 	t.Helper()
 	namespace := "shoot--prod--" + name
 	owner := render.Owner{Kind: "shoot", Namespace: "garden-prod", Name: name}
 	secret := "gardener-node-agent-w-" + hash
-	place := func(cluster, component, bundle string, owner render.Owner, objects ...string) PlacedBundle {
-		p := PlacedBundle{Cluster: cluster, Bundle: render.Bundle{Name: bundle, Component: component, Owner: owner}}
+	place := func(cluster, component, bundle string, owner render.Owner, objects ...string) ClusterBundle {
+		p := ClusterBundle{Cluster: cluster, Bundle: render.Bundle{Name: bundle, Component: component, Owner: owner}}
 		for _, text := range objects {
 			p.Bundle.Objects = append(p.Bundle.Objects, render.Object{Unstructured: object(t, text)})
 		}
@@ -47,7 +47,7 @@ func renderedShoot(t *testing.T, seed, name, image, hash string) []PlacedBundle 
 		return fmt.Sprintf("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: OperatingSystemConfig, metadata: {name: %s-%s, namespace: %s}, spec: {type: ubuntu}}", secret, purpose, namespace)
 	}
 	declared := fmt.Sprintf("{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: %s, namespace: garden-prod}, spec: {provider: {workers: [{name: w, maximum: 4, machine: {type: m, image: {name: ubuntu, version: %q}}}]}}}", name, image)
-	return []PlacedBundle{
+	return []ClusterBundle{
 		place("virtual", "", "declarations", render.Owner{Kind: "landscape", Name: "l"}, declared),
 		place(seed, "shoot/namespace", "cluster", owner, fmt.Sprintf("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Cluster, metadata: {name: %s}, spec: {shoot: %s}}", namespace, declared)),
 		place(seed, "shoot/operatingsystemconfig", "osc", owner, osc("init"), osc("original")),
@@ -61,7 +61,7 @@ func imageChange(t *testing.T) Report {
 	const before, after = "0123456789abcdef", "fedcba9876543210"
 	var r Report
 	for _, landscape := range []string{"canary", "live", "unconcerned"} {
-		var from, to []PlacedBundle
+		var from, to []ClusterBundle
 		if landscape != "unconcerned" {
 			for i := range 3 {
 				name := fmt.Sprintf("%s-%d", landscape, i)
@@ -146,7 +146,7 @@ func TestNotesOfSeveralLandscapes(t *testing.T) {
 // TestMarkdownSummaryIsComplete: the unfolded part names restarts, recreations, deletions
 // and their places.
 func TestMarkdownSummaryIsComplete(t *testing.T) {
-	before := []PlacedBundle{
+	before := []ClusterBundle{
 		bundlePlace(t, "runtime", "web", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: garden}, spec: {template: {spec: {containers: [{name: a, image: 'x:1'}]}}}}"),
 		bundlePlace(t, "runtime", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: b}}"),
 		bundlePlace(t, "seed", "store", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: store, namespace: garden}}", "{apiVersion: v1, kind: Namespace, metadata: {name: old}}",
@@ -154,7 +154,7 @@ func TestMarkdownSummaryIsComplete(t *testing.T) {
 		bundlePlace(t, "seed", "selector", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: stuck, namespace: garden}, spec: {selector: {matchLabels: {a: b}}}}"),
 	}
 	before = append(before, renderedShoot(t, "seed", "one", "22.04", "0123456789abcdef")...)
-	after := []PlacedBundle{
+	after := []ClusterBundle{
 		bundlePlace(t, "runtime", "web", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: garden}, spec: {template: {spec: {containers: [{name: a, image: 'x:2'}]}}}}"),
 		bundlePlace(t, "runtime", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: c}}"),
 		bundlePlace(t, "seed", "selector", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: stuck, namespace: garden}, spec: {selector: {matchLabels: {a: c}}}}"),

@@ -44,14 +44,14 @@ func retainedAddresses(e objectChange) []string {
 		return nil
 	}
 	out := e.removedFields("spec.clusterIP", "spec.clusterIPs", "spec.ipFamilies", "spec.ipFamilyPolicy")
-	if e.newValue("spec.clusterIP") != nil && addressOf(e.new) != headless {
+	if e.newValue("spec.clusterIP") != nil && addressOf(e.new) != headlessClusterIP {
 		for _, path := range []string{"spec.clusterIP", "spec.clusterIPs"} {
 			if e.newValue(path) != nil {
 				out = append(out, e.changedWithin(path)...)
 			}
 		}
 	}
-	if serves := []any{"NodePort", "LoadBalancer"}; oneOf(e.oldValue("spec.type"), serves) && oneOf(e.newValue("spec.type"), serves) {
+	if serves := []any{"NodePort", "LoadBalancer"}; isOneOf(e.oldValue("spec.type"), serves) && isOneOf(e.newValue("spec.type"), serves) {
 		for _, f := range e.fields {
 			if strings.HasPrefix(f.Path, "spec.ports[") && strings.HasSuffix(f.Path, ".nodePort") && f.New == nil {
 				out = append(out, f.Path)
@@ -64,7 +64,7 @@ func retainedAddresses(e objectChange) []string {
 	return out
 }
 
-func oneOf(v any, of []any) bool {
+func isOneOf(v any, of []any) bool {
 	for _, o := range of {
 		if v == o {
 			return true
@@ -79,8 +79,8 @@ const (
 	annotationResources = "resources.gardener.cloud/preserve-resources"
 )
 
-// autoscaledResource matches container resources that an autoscaler may set.
-var autoscaledResource = regexp.MustCompile(`^(spec|spec\.template\.spec|spec\.jobTemplate\.spec\.template\.spec)\.containers\[name=[^\]]*\]` +
+// autoscaledResourcePattern matches container resources that an autoscaler may set.
+var autoscaledResourcePattern = regexp.MustCompile(`^(spec|spec\.template\.spec|spec\.jobTemplate\.spec\.template\.spec)\.containers\[name=[^\]]*\]` +
 	`\.resources\.(requests|limits)\.(cpu|memory)$`)
 
 // preservedFields returns fields that keep their live value because of an annotation, an autoscaler
@@ -121,7 +121,7 @@ func (e objectChange) preservedFields(gk schemaKind) (paths []string, reasons []
 func isAutoscaled(path string, before any) bool {
 	m, isMap := before.(map[string]any)
 	if !isMap {
-		return before != nil && autoscaledResource.MatchString(path)
+		return before != nil && autoscaledResourcePattern.MatchString(path)
 	}
 	for key, v := range m {
 		if !isAutoscaled(path+"."+key, v) {

@@ -23,7 +23,7 @@ func TestShootConsequences(t *testing.T) {
 	for how, want := range map[string]string{change.NodesReplaced: "are replaced", change.NodesMaybeReplaced: "may be replaced", change.NodesUpdatedInPlace: "are updated in place"} {
 		c := change.PoolChange{Pool: "a", Effect: how, MaxNodes: 5, Causes: []string{"x"}}
 		assert.Equal(t, "the nodes of pool a (up to 5) "+want+": x", poolText(c))
-		assert.Equal(t, "Nodes "+want+" (up to 5, in 1 shoot): x", nodeGroup{How: how, Why: "x", Nodes: 5, Shoots: 1}.Title())
+		assert.Equal(t, "Nodes "+want+" (up to 5, in 1 shoot): x", nodeGroup{Effect: how, Cause: "x", Nodes: 5, Shoots: 1}.Title())
 	}
 
 	old, new := object(t, shootOf("machine: {type: s}", "")), object(t, shootOf("machine: {type: s}", "kubernetes: {kubelet: {cpuManagerPolicy: none}}"))

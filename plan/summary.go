@@ -14,8 +14,8 @@ import (
 
 // nodeGroup is a group of nodes with the same change for the same reason.
 type nodeGroup struct {
-	How, Why string
-	Rows     []nodeRow
+	Effect, Cause string
+	Rows          []nodeRow
 	// Nodes is the maximum; Pools and Shoots are counts.
 	Nodes         int64
 	Pools, Shoots int
@@ -26,8 +26,8 @@ type nodeRow struct {
 	Landscape, Cluster, Shoot string
 	Pools                     []string
 	Nodes                     int64
-	// Step is how many nodes are added and removed at a time.
-	Step string
+	// RolloutStep is how many nodes are added and removed at a time.
+	RolloutStep string
 }
 
 func (r Report) nodeGroups() []nodeGroup {
@@ -35,17 +35,17 @@ func (r Report) nodeGroups() []nodeGroup {
 	for _, l := range r.Landscapes {
 		for _, n := range NodeChanges(l.Plan) {
 			why := strings.Join(n.Causes, ", ")
-			i := slices.IndexFunc(out, func(g nodeGroup) bool { return g.How == n.Effect && g.Why == why })
+			i := slices.IndexFunc(out, func(g nodeGroup) bool { return g.Effect == n.Effect && g.Cause == why })
 			if i < 0 {
 				i = len(out)
-				out = append(out, nodeGroup{How: n.Effect, Why: why})
+				out = append(out, nodeGroup{Effect: n.Effect, Cause: why})
 			}
 			out[i].add(l.Name, n)
 		}
 	}
 	order := []string{change.NodesDeleted, change.NodesReplaced, change.NodesMaybeReplaced, change.NodesUpdatedInPlace, change.NodesUpdatedOnSelection}
 	slices.SortStableFunc(out, func(a, b nodeGroup) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.How), slices.Index(order, b.How)), cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Why, b.Why))
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Effect), slices.Index(order, b.Effect)), cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Cause, b.Cause))
 	})
 	return out
 }
@@ -58,11 +58,11 @@ func (g *nodeGroup) add(landscape string, n NodeChange) {
 	g.Nodes += n.PoolChange.MaxNodes
 	g.Pools++
 	last := len(g.Rows) - 1
-	if last < 0 || g.Rows[last].Landscape != landscape || g.Rows[last].Cluster != n.Cluster || g.Rows[last].Shoot != n.Shoot || g.Rows[last].Step != step {
+	if last < 0 || g.Rows[last].Landscape != landscape || g.Rows[last].Cluster != n.Cluster || g.Rows[last].Shoot != n.Shoot || g.Rows[last].RolloutStep != step {
 		if last < 0 || g.Rows[last].Landscape != landscape || g.Rows[last].Shoot != n.Shoot {
 			g.Shoots++
 		}
-		g.Rows = append(g.Rows, nodeRow{Landscape: landscape, Cluster: n.Cluster, Shoot: n.Shoot, Step: step})
+		g.Rows = append(g.Rows, nodeRow{Landscape: landscape, Cluster: n.Cluster, Shoot: n.Shoot, RolloutStep: step})
 		last++
 	}
 	g.Rows[last].Pools = append(g.Rows[last].Pools, n.Pool)
@@ -74,7 +74,7 @@ func mergeRows(rows []nodeRow) []nodeRow {
 	index := map[string]int{}
 	var out []nodeRow
 	for _, row := range rows {
-		key := strings.Join(append([]string{row.Landscape, row.Cluster, row.Step}, row.Pools...), "\x00")
+		key := strings.Join(append([]string{row.Landscape, row.Cluster, row.RolloutStep}, row.Pools...), "\x00")
 		i, known := index[key]
 		if !known {
 			index[key] = len(out)
@@ -89,7 +89,7 @@ func mergeRows(rows []nodeRow) []nodeRow {
 
 // Title describes the group: "Nodes are replaced (up to 12, in 3 shoots): machine image a 1 → a 2".
 func (g nodeGroup) Title() string {
-	return fmt.Sprintf("Nodes %s (up to %d, in %d %s): %s", nodeVerbPhrase(g.How), g.Nodes, g.Shoots, plural(g.Shoots, "shoot", "shoots"), g.Why)
+	return fmt.Sprintf("Nodes %s (up to %d, in %d %s): %s", nodeVerbPhrase(g.Effect), g.Nodes, g.Shoots, plural(g.Shoots, "shoot", "shoots"), g.Cause)
 }
 
 // tableRow is a line of a table: impact, place and objects.
@@ -104,7 +104,7 @@ func (r Report) clusterLabel(landscape, cluster string) string {
 }
 
 // controlPlaneRows groups the control planes whose same parts have one fate.
-func (r Report) controlPlaneRows(f fate, shown int) []tableRow {
+func (r Report) controlPlaneRows(f podEffect, shown int) []tableRow {
 	type group struct{ landscape, cluster, parts string }
 	var order []group
 	owners := map[group][]string{}
@@ -130,11 +130,11 @@ func (r Report) controlPlaneRows(f fate, shown int) []tableRow {
 
 // isControlPlaneImpact reports whether the control plane table already shows an impact.
 func isControlPlaneImpact(item change.Item, what string) bool {
-	return fateOf(what) != "" && controlPlanePartOf(item) != "" && fateOfItem(item) != ""
+	return podEffectOf(what) != "" && controlPlanePartOf(item) != "" && podEffectOfItem(item) != ""
 }
 
 // controlPlaneTitle is the heading for control planes with one fate.
-func controlPlaneTitle(f fate) string { return "Control planes that " + string(f) }
+func controlPlaneTitle(f podEffect) string { return "Control planes that " + string(f) }
 
 // impactRows returns the impacts of all landscapes, highest risk first.
 func (r Report) impactRows(shown int) []tableRow {
@@ -148,10 +148,10 @@ func (r Report) impactRows(shown int) []tableRow {
 			all = append(all, impact{i, l.Name})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b impact) int { return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.What, b.What)) })
+	slices.SortStableFunc(all, func(a, b impact) int { return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.Effect, b.Effect)) })
 	var out []tableRow
 	for _, i := range all {
-		out = append(out, tableRow{i.What, r.clusterLabel(i.landscape, i.Cluster), truncatedList(refNames(i.Objects), shown)})
+		out = append(out, tableRow{i.Effect, r.clusterLabel(i.landscape, i.Cluster), truncatedList(refNames(i.Objects), shown)})
 	}
 	return out
 }
@@ -181,7 +181,7 @@ func hasUnrenderedShoot(p change.Plan) bool {
 
 // affectedRow counts the affected objects on one cluster.
 type affectedRow struct {
-	Where, Owners                    string
+	Location, Owners                 string
 	Objects, Added, Changed, Removed int
 }
 
@@ -190,7 +190,7 @@ func (r Report) affectedRows() []affectedRow {
 	for _, l := range r.Landscapes {
 		for _, reach := range AffectedClusters(l.Plan) {
 			s := reach.Summary
-			out = append(out, affectedRow{Where: r.clusterLabel(l.Name, reach.Cluster), Owners: shownList(reach.Owners), Objects: reach.Objects,
+			out = append(out, affectedRow{Location: r.clusterLabel(l.Name, reach.Cluster), Owners: shownList(reach.Owners), Objects: reach.Objects,
 				Added: s.Create, Changed: s.Change + s.Recreate + s.Adopt, Removed: s.Delete + s.Keep})
 		}
 	}
@@ -260,7 +260,7 @@ func (r Report) summaryLine() string {
 	if !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.HasNoBaseline }) && len(r.Landscapes) > 0 {
 		text = "Nothing was compared: the changes are unknown."
 	}
-	unreached := withPrefix(" ", unreachedText(r.unreached()))
+	unreached := withPrefix(" ", unaffectedText(r.unaffected()))
 	if !r.hasNames() {
 		return text + unreached
 	}

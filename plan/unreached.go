@@ -8,8 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// CountUnreached counts owners by kind.
-func CountUnreached(owners []render.Owner) change.UnaffectedOwners {
+// CountUnaffected counts owners by kind.
+func CountUnaffected(owners []render.Owner) change.UnaffectedOwners {
 	var u change.UnaffectedOwners
 	for _, o := range owners {
 		switch o.Kind {
@@ -24,8 +24,8 @@ func CountUnreached(owners []render.Owner) change.UnaffectedOwners {
 	return u
 }
 
-// unreachedText tells a reviewer which owners were skipped; the result is empty if none.
-func unreachedText(u change.UnaffectedOwners) string {
+// unaffectedText tells a reviewer which owners were skipped; the result is empty if none.
+func unaffectedText(u change.UnaffectedOwners) string {
 	var parts []string
 	for _, c := range []struct {
 		n         int

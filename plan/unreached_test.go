@@ -15,9 +15,9 @@ import (
 
 // TestUnreached: every format counts the skipped owners, with and without changes.
 func TestUnreached(t *testing.T) {
-	u := CountUnreached([]render.Owner{{Kind: "garden"}, {Kind: "seed"}, {Kind: "shoot"}, {Kind: "shoot"}, {Kind: "shoot"}})
+	u := CountUnaffected([]render.Owner{{Kind: "garden"}, {Kind: "seed"}, {Kind: "shoot"}, {Kind: "shoot"}, {Kind: "shoot"}})
 	assert.Equal(t, change.UnaffectedOwners{Gardens: 1, Seeds: 1, Shoots: 3}, u)
-	assert.Empty(t, unreachedText(change.UnaffectedOwners{}))
+	assert.Empty(t, unaffectedText(change.UnaffectedOwners{}))
 
 	changed := change.Plan{Unaffected: u, Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Create, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "a"}}}}
 	changed.SortAndCount()
@@ -48,24 +48,24 @@ func TestUnreached(t *testing.T) {
 
 // TestHeldItemIsOneRow: a held item is one row, with its effect after approval.
 func TestHeldItemIsOneRow(t *testing.T) {
-	before := []PlacedBundle{bundlePlace(t, "c", "b", "{apiVersion: v1, kind: Namespace, metadata: {name: old}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: old}}")}
+	before := []ClusterBundle{bundlePlace(t, "c", "b", "{apiVersion: v1, kind: Namespace, metadata: {name: old}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: old}}")}
 	p := CompareBundles(before, nil)
 	permit.Gate{Protected: []string{"Namespace", "ConfigMap"}}.MarkHeld(&p, nil)
 	var rows []string
 	for _, i := range Impacts(p) {
-		rows = append(rows, i.What+": "+shownList(refNames(i.Objects)))
+		rows = append(rows, i.Effect+": "+shownList(refNames(i.Objects)))
 	}
 	assert.Equal(t, []string{
 		"delete is held: kind ConfigMap is protected: ConfigMap old/a",
 		"delete is held: kind Namespace is protected; once approved it deletes everything in the namespace: Namespace old",
 	}, rows)
 
-	before = []PlacedBundle{bundlePlace(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: b}}")}
-	after := []PlacedBundle{bundlePlace(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: c}}")}
+	before = []ClusterBundle{bundlePlace(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: b}}")}
+	after := []ClusterBundle{bundlePlace(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: c}}")}
 	p = CompareBundles(before, after)
 	permit.Gate{Protected: []string{"ConfigMap"}}.MarkHeld(&p, nil)
 	require.Len(t, Impacts(p), 1)
-	assert.Equal(t, "recreate is held: kind ConfigMap is protected; once approved it is deleted and created again", Impacts(p)[0].What)
+	assert.Equal(t, "recreate is held: kind ConfigMap is protected; once approved it is deleted and created again", Impacts(p)[0].Effect)
 
 	// Nodes that a held deletion affects are marked.
 	before = renderedShoot(t, "seed", "one", "22.04", "0123456789abcdef")

@@ -122,7 +122,7 @@ func podDeadline(e objectChange) []string {
 // hasAddressConflict reports whether a recreated Service needs the address or a node port that it
 // still has. The engine's dry run before the deletion then fails.
 func hasAddressConflict(e objectChange) bool {
-	if ip := addressOf(e.new); ip != "" && ip != headless && ip == addressOf(e.old) {
+	if ip := addressOf(e.new); ip != "" && ip != headlessClusterIP && ip == addressOf(e.old) {
 		return true
 	}
 	taken := map[any]bool{}
@@ -152,9 +152,9 @@ func serviceAddresses(e objectChange) []string {
 	var out []string
 	balanced := was == "LoadBalancer" && is == "LoadBalancer"
 	switch {
-	case new == headless && old != headless:
+	case new == headlessClusterIP && old != headlessClusterIP:
 		out = append(out, "spec.clusterIP")
-	case old == headless && (is == "NodePort" || is == "LoadBalancer"):
+	case old == headlessClusterIP && (is == "NodePort" || is == "LoadBalancer"):
 		out = append(out, "spec.type") // "None" remains, and these types need an address
 	case e.newValue("spec.clusterIP") == nil && old != "" && new != "" && old != new:
 		out = append(out, "spec.clusterIPs") // the engine keeps only the other field
@@ -167,14 +167,14 @@ func serviceAddresses(e objectChange) []string {
 	}
 	before, _ := e.oldValue("spec.ipFamilies").([]any)
 	after, _ := e.newValue("spec.ipFamilies").([]any)
-	if len(before) > 0 && len(after) > 0 && !jsonvalue.Equal(before[0], after[0]) && old != headless {
+	if len(before) > 0 && len(after) > 0 && !jsonvalue.Equal(before[0], after[0]) && old != headlessClusterIP {
 		out = append(out, "spec.ipFamilies")
 	}
 	return out
 }
 
-// headless is the clusterIP of a Service without an address.
-const headless = "None"
+// headlessClusterIP is the clusterIP of a Service without an address.
+const headlessClusterIP = "None"
 
 // addressOf returns the declared address of a Service, or "" if the API server chooses one.
 func addressOf(service map[string]any) string {
@@ -240,8 +240,8 @@ func fixedAnnotation(name string) updateRule {
 	}
 }
 
-// unrecreatableRules are refusals that also apply to a new object.
-var unrecreatableRules = map[schemaKind][]updateRule{
+// creationRules are refusals that also apply to a new object.
+var creationRules = map[schemaKind][]updateRule{
 	// both are part of its name
 	{Group: "apiregistration.k8s.io", Kind: "APIService"}: {immutableFields("spec.group", "spec.version")},
 }

@@ -9,63 +9,65 @@ import (
 )
 
 const (
-	core       = "core.gardener.cloud"
-	extensions = "extensions.gardener.cloud"
-	operator   = "operator.gardener.cloud"
+	coreGroup       = "core.gardener.cloud"
+	extensionsGroup = "extensions.gardener.cloud"
+	operatorGroup   = "operator.gardener.cloud"
 )
 
 // gardenerUpdateRules are the refusals of Gardener's API: upstream's validation
 // (pkg/api/*/validation), which package schemas implements with reasons, and rules in the
 // definitions of api/crds. Rules that depend on a status are missing.
 var gardenerUpdateRules = map[schemaKind][]updateRule{
-	{Group: core, Kind: "Shoot"}: {immutableFields("spec.region", "spec.provider.type", "spec.exposureClassName", "spec.schedulerName"),
+	{Group: coreGroup, Kind: "Shoot"}: {immutableFields("spec.region", "spec.provider.type", "spec.exposureClassName", "spec.schedulerName"),
 		immutableOnceSet("spec.dns.domain", "spec.networking.type", "spec.networking.pods", "spec.networking.services"),
 		notRemovable("spec.credentialsBindingName", "spec.networking", "spec.dns"),
 		conditionalRules(func(e objectChange) bool { return e.newValue("spec.seedName") != nil }, immutableOnceSet("spec.controlPlane.highAvailability.failureTolerance.type")),
 		conditionalRules(func(e objectChange) bool { return e.newValue("spec.credentialsBindingName") == nil }, immutableFields("spec.secretBindingName")),
 		immutableOnceSet("spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize"), ipFamilies("spec.networking.ipFamilies"), shootWorkers, kubernetesVersion("spec.kubernetes.version")},
-	{Group: core, Kind: "Seed"}: {immutableFields("spec.networks.pods", "spec.networks.services", "spec.networks.ipFamilies"), immutableOnceSet("spec.networks.nodes", "spec.ingress.domain",
+	{Group: coreGroup, Kind: "Seed"}: {immutableFields("spec.networks.pods", "spec.networks.services", "spec.networks.ipFamilies"), immutableOnceSet("spec.networks.nodes", "spec.ingress.domain",
 		"spec.backup.provider", "spec.backup.region"), notRemovable("spec.backup")},
-	{Group: core, Kind: "BackupBucket"}:           {immutableFields("spec.provider", "spec.seedName")},
-	{Group: core, Kind: "Project"}:                {immutableOnceSet("spec.namespace", "spec.createdBy"), notRemovable("spec.owner")},
-	{Group: core, Kind: "Quota"}:                  {immutableFields("spec.scope")},
-	{Group: core, Kind: "SecretBinding"}:          {immutableFields("secretRef", "quotas"), immutableOnceSet("provider")},
-	{Group: core, Kind: "InternalSecret"}:         {immutableFields("type")},
-	{Group: core, Kind: "NamespacedCloudProfile"}: {immutableFields("spec.parent")},
-	{Group: core, Kind: "CloudProfile"}:           {conditionalRules(func(e objectChange) bool { return e.newValue("spec.limits.maxNodesTotal") != nil }, notDecreasing("spec.limits.maxNodesTotal"))},
-	{Group: core, Kind: "ExposureClass"}:          {immutableFields("handler")},
-	{Group: core, Kind: "ControllerInstallation"}: {immutableFields("spec.registrationRef.name"), immutableOnceSet("spec.seedRef.name")},
-	{Group: core, Kind: "ControllerRegistration"}: {primaryResources},
+	{Group: coreGroup, Kind: "BackupBucket"}:           {immutableFields("spec.provider", "spec.seedName")},
+	{Group: coreGroup, Kind: "Project"}:                {immutableOnceSet("spec.namespace", "spec.createdBy"), notRemovable("spec.owner")},
+	{Group: coreGroup, Kind: "Quota"}:                  {immutableFields("spec.scope")},
+	{Group: coreGroup, Kind: "SecretBinding"}:          {immutableFields("secretRef", "quotas"), immutableOnceSet("provider")},
+	{Group: coreGroup, Kind: "InternalSecret"}:         {immutableFields("type")},
+	{Group: coreGroup, Kind: "NamespacedCloudProfile"}: {immutableFields("spec.parent")},
+	{Group: coreGroup, Kind: "CloudProfile"}:           {conditionalRules(func(e objectChange) bool { return e.newValue("spec.limits.maxNodesTotal") != nil }, notDecreasing("spec.limits.maxNodesTotal"))},
+	{Group: coreGroup, Kind: "ExposureClass"}:          {immutableFields("handler")},
+	{Group: coreGroup, Kind: "ControllerInstallation"}: {immutableFields("spec.registrationRef.name"), immutableOnceSet("spec.seedRef.name")},
+	{Group: coreGroup, Kind: "ControllerRegistration"}: {primaryResources},
 
 	{Group: "security.gardener.cloud", Kind: "CredentialsBinding"}: {immutableFields("provider", "credentialsRef", "quotas")},
 	{Group: "security.gardener.cloud", Kind: "WorkloadIdentity"}:   {immutableFields("spec.targetSystem.type")},
 	{Group: "seedmanagement.gardener.cloud", Kind: "ManagedSeed"}:  {immutableFields("spec.shoot")},
 	{Group: "operations.gardener.cloud", Kind: "Bastion"}:          {immutableFields("spec.shootRef.name", "spec.sshPublicKey")},
 
-	{Group: operator, Kind: "Extension"}: {primaryResources},
-	{Group: operator, Kind: "Garden"}: {immutableFields("spec.virtualCluster.gardener.clusterIdentity"),
+	{Group: operatorGroup, Kind: "Extension"}: {primaryResources},
+	{Group: operatorGroup, Kind: "Garden"}: {immutableFields("spec.virtualCluster.gardener.clusterIdentity"),
 		notRemovable("spec.virtualCluster.etcd.main.backup", "spec.virtualCluster.controlPlane.highAvailability", "spec.virtualCluster.gardener.gardenerDiscoveryServer"),
-		conditionalRules(func(e objectChange) bool { return e.oldValue(gardenBackup) != nil && e.newValue(gardenBackup) != nil }, immutableFields(gardenBackup+".bucketName")),
-		immutableOnceSet(gardenBackup+".provider", gardenBackup+".region", "spec.virtualCluster.gardener.gardenerDiscoveryServer.domain"),
+		conditionalRules(func(e objectChange) bool {
+			return e.oldValue(gardenBackupPath) != nil && e.newValue(gardenBackupPath) != nil
+		}, immutableFields(gardenBackupPath+".bucketName")),
+		immutableOnceSet(gardenBackupPath+".provider", gardenBackupPath+".region", "spec.virtualCluster.gardener.gardenerDiscoveryServer.domain"),
 		firstDomain("spec.runtimeCluster.ingress.domains"), firstDomain("spec.virtualCluster.dns.domains"), kubernetesVersion("spec.virtualCluster.kubernetes.version")},
 
-	{Group: extensions, Kind: "BackupBucket"}:            {immutableFields("spec.type", "spec.region")},
-	{Group: extensions, Kind: "BackupEntry"}:             {immutableFields("spec.type")},
-	{Group: extensions, Kind: "Bastion"}:                 {immutableFields("spec.type", "spec.userData")},
-	{Group: extensions, Kind: "ContainerRuntime"}:        {immutableFields("spec.type", "spec.workerPool.name")},
-	{Group: extensions, Kind: "ControlPlane"}:            {immutableFields("spec.type", "spec.region")},
-	{Group: extensions, Kind: "DNSRecord"}:               {immutableFields("spec.type", "spec.name", "spec.recordType")},
-	{Group: extensions, Kind: "Extension"}:               {immutableFields("spec.type")},
-	{Group: extensions, Kind: "Infrastructure"}:          {immutableFields("spec.type", "spec.region")},
-	{Group: extensions, Kind: "Network"}:                 {immutableFields("spec.type", "spec.podCIDR", "spec.serviceCIDR"), ipFamilies("spec.ipFamilies")},
-	{Group: extensions, Kind: "OperatingSystemConfig"}:   {immutableFields("spec.type", "spec.purpose")},
-	{Group: extensions, Kind: "SelfHostedShootExposure"}: {immutableFields("spec.type")},
-	{Group: extensions, Kind: "Worker"}:                  {immutableFields("spec.type", "spec.region")},
+	{Group: extensionsGroup, Kind: "BackupBucket"}:            {immutableFields("spec.type", "spec.region")},
+	{Group: extensionsGroup, Kind: "BackupEntry"}:             {immutableFields("spec.type")},
+	{Group: extensionsGroup, Kind: "Bastion"}:                 {immutableFields("spec.type", "spec.userData")},
+	{Group: extensionsGroup, Kind: "ContainerRuntime"}:        {immutableFields("spec.type", "spec.workerPool.name")},
+	{Group: extensionsGroup, Kind: "ControlPlane"}:            {immutableFields("spec.type", "spec.region")},
+	{Group: extensionsGroup, Kind: "DNSRecord"}:               {immutableFields("spec.type", "spec.name", "spec.recordType")},
+	{Group: extensionsGroup, Kind: "Extension"}:               {immutableFields("spec.type")},
+	{Group: extensionsGroup, Kind: "Infrastructure"}:          {immutableFields("spec.type", "spec.region")},
+	{Group: extensionsGroup, Kind: "Network"}:                 {immutableFields("spec.type", "spec.podCIDR", "spec.serviceCIDR"), ipFamilies("spec.ipFamilies")},
+	{Group: extensionsGroup, Kind: "OperatingSystemConfig"}:   {immutableFields("spec.type", "spec.purpose")},
+	{Group: extensionsGroup, Kind: "SelfHostedShootExposure"}: {immutableFields("spec.type")},
+	{Group: extensionsGroup, Kind: "Worker"}:                  {immutableFields("spec.type", "spec.region")},
 
 	{Group: "druid.gardener.cloud", Kind: "Etcd"}: {immutableFields("spec.storageClass"), immutableOnceSet("spec.volumeClaimTemplate"), etcdMembers},
 }
 
-const gardenBackup = "spec.virtualCluster.etcd.main.backup"
+const gardenBackupPath = "spec.virtualCluster.etcd.main.backup"
 
 // ipFamilies allows only changes between IPv4 and IPv4 with IPv6.
 func ipFamilies(path string) updateRule {

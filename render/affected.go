@@ -21,9 +21,9 @@ import (
 // on only one side.
 type Affected struct {
 	Old, New StateInputs
-	// Same are the owners with equal inputs on both sides, including Shoots that wait for their
-	// Seed.
-	Same []Owner
+	// Unaffected are the owners with equal inputs on both sides, including Shoots that wait for
+	// their Seed.
+	Unaffected []Owner
 	// Unsampled are Shoots that were not compared because Sampled ones represent them.
 	Unsampled, Sampled []Owner
 
@@ -38,8 +38,8 @@ type StateInputs struct {
 	// EqualShoots are Shoots whose declaration differs on the other side, but whose inputs are
 	// equal.
 	EqualShoots []Input
-	// Partial omits parts that cannot be rendered.
-	Partial bool
+	// IsPartial omits parts that cannot be rendered.
+	IsPartial bool
 
 	name    string
 	builder *ownerBuilder
@@ -53,9 +53,9 @@ type State struct {
 	Landscape *landscapes.Landscape
 	// Name precedes errors; it is empty for none.
 	Name string
-	// Partial is for an invalid landscape: its valid parts are compared. Other landscapes have
+	// IsPartial is for an invalid landscape: its valid parts are compared. Other landscapes have
 	// passed CheckLandscape.
-	Partial bool
+	IsPartial bool
 }
 
 // FindAffected compares the inputs of two states of a landscape. It reads only differences, and
@@ -100,30 +100,30 @@ func FindAffected(catalogue fs.FS, before, after State, settings ...Setting) (Af
 			return Affected{}, err
 		}
 	}
-	return Affected{Old: *old, New: *new, Same: c.same, Unsampled: c.unsampled, Sampled: c.sampled, cores: cores}, nil
+	return Affected{Old: *old, New: *new, Unaffected: c.same, Unsampled: c.unsampled, Sampled: c.sampled, cores: cores}, nil
 }
 
 // newStateInputs builds the Garden and the Seeds, and finds the Shoots.
 func newStateInputs(catalogue fs.FS, state State, settings settings) (*StateInputs, error) {
-	s := &StateInputs{name: state.Name, Partial: state.Partial, Options: Options{Catalogue: catalogue}, byOwner: map[string]Input{}, shoots: map[string]*landscapes.Declaration{}}
+	s := &StateInputs{name: state.Name, IsPartial: state.IsPartial, Options: Options{Catalogue: catalogue}, byOwner: map[string]Input{}, shoots: map[string]*landscapes.Declaration{}}
 	l := state.Landscape
 	if l == nil {
 		return s, nil
 	}
 	s.Options = landscapeOptions(catalogue, l)
-	if s.Partial {
+	if s.IsPartial {
 		s.Options.Overlays = slices.DeleteFunc(s.Options.Overlays, func(o Overlay) bool {
 			_, err := o.loadFiles()
 			return err != nil
 		})
 	}
 	var err error
-	if s.facts, err = RecordedFacts(l); err != nil && !s.Partial {
+	if s.facts, err = RecordedFacts(l); err != nil && !s.IsPartial {
 		return s, err
 	}
 	s.builder = newOwnerBuilder(l, settings)
 	inputs, err := s.builder.gardenAndSeeds()
-	if err != nil && !s.Partial {
+	if err != nil && !s.IsPartial {
 		return s, err
 	}
 	for _, in := range inputs {
@@ -203,7 +203,7 @@ func (c *ownerComparison) shoots() error {
 			c.same = append(c.same, shootOwner(d))
 			continue
 		}
-		if before != nil && after != nil && before.HasSameContent(after) && isBound(after) {
+		if before != nil && after != nil && before.HasSameContent(after) && hasSeed(after) {
 			if !c.sample.include(after) {
 				c.unsampled = append(c.unsampled, shootOwner(d))
 				continue
@@ -249,7 +249,7 @@ func (s *StateInputs) shoot(d *landscapes.Declaration, before *gardencorev1beta1
 	if err == nil {
 		in, bound, err = s.builder.shoot(typed, before)
 	}
-	if err != nil && s.Partial {
+	if err != nil && s.IsPartial {
 		return nil, nil, nil
 	}
 	if err != nil || !bound {
@@ -299,8 +299,8 @@ func (r Affected) markRegeneratedSecrets(old, new []Result) {
 
 // bundles returns the bundles of a rendered side.
 func (s *StateInputs) bundles(results []Result, problems []error) ([]Bundle, error) {
-	if !s.Partial {
-		return checkResults(s.Inputs, results, problems, s.Options.Catalogue, s.ClusterOf())
+	if !s.IsPartial {
+		return checkResults(s.Inputs, results, problems, s.Options.Catalogue, s.ClusterNamer())
 	}
 	var bundles []Bundle
 	for _, result := range results {
@@ -309,8 +309,8 @@ func (s *StateInputs) bundles(results []Result, problems []error) ([]Bundle, err
 	return bundles, nil
 }
 
-// ClusterOf names the cluster of a bundle of the side.
-func (s *StateInputs) ClusterOf() func(Bundle) string {
+// ClusterNamer names the cluster of a bundle of the side.
+func (s *StateInputs) ClusterNamer() func(Bundle) string {
 	seeds := map[string]string{}
 	for _, in := range s.Inputs {
 		if spec, ok := in.Objects["shoot"]["spec"].(map[string]any); ok {
@@ -319,7 +319,7 @@ func (s *StateInputs) ClusterOf() func(Bundle) string {
 			}
 		}
 	}
-	return ClusterOf(seeds)
+	return ClusterNamer(seeds)
 }
 
 // checkResults returns the bundles of all owners and the errors of their combination.

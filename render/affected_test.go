@@ -120,7 +120,7 @@ func TestFindAffected(t *testing.T) {
 	seed.change, seed.want = map[string]string{"us.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: us, labels: {a: b}}\nspec: {provider: {type: local, region: local}}\n"}, "seed us, shoot garden-dev/b, shoot garden-dev/c"
 	tests["a Seed"] = seed
 	catalogue := dumpCatalogue(t)
-	now := At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	now := WithTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			files := comparedLandscape()
@@ -135,9 +135,9 @@ func TestFindAffected(t *testing.T) {
 				reached[in.Owner.String()] = true
 			}
 			assert.Equal(t, test.want, strings.Join(sortedKeys(reached), ", "))
-			sparing, err := FindAffected(catalogue, State{Landscape: before, Partial: true}, State{Landscape: after, Partial: true}, now, WithSampling(0))
+			sparing, err := FindAffected(catalogue, State{Landscape: before, IsPartial: true}, State{Landscape: after, IsPartial: true}, now, WithSampling(0))
 			require.NoError(t, err)
-			whole, err := FindAffected(catalogue, State{Landscape: before, Partial: true}, State{Landscape: after, Partial: true}, now)
+			whole, err := FindAffected(catalogue, State{Landscape: before, IsPartial: true}, State{Landscape: after, IsPartial: true}, now)
 			require.NoError(t, err)
 			assert.Equal(t, changedObjects(t, whole), changedObjects(t, sparing), "sparingly the same is found")
 			old, new := manifests(t, catalogue, before, now), manifests(t, catalogue, after, now)
@@ -148,7 +148,7 @@ func TestFindAffected(t *testing.T) {
 				}
 				assert.Equal(t, reached[owner], old[owner] != new[owner], "%s differs exactly if it is reached", owner)
 			}
-			for _, owner := range reach.Same {
+			for _, owner := range reach.Unaffected {
 				if name != "a default domain" {
 					assert.Equal(t, old[owner.String()], new[owner.String()])
 				}
@@ -185,7 +185,7 @@ func changedObjects(t *testing.T, reach Affected) map[string][2]string {
 func TestWithSampling(t *testing.T) {
 	const overlay = "patches:\n- target: {kind: ConfigMap}\n  patch: |\n    [{op: add, path: /data/more, value: x}]\n"
 	catalogue := dumpCatalogue(t)
-	now := At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	now := WithTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	files := comparedLandscape()
 	files["c.yaml"] = shootYAML("c", "garden-dev", ", seedName: us") // the same form as many
 	for i := range 8 {
@@ -196,7 +196,7 @@ func TestWithSampling(t *testing.T) {
 	files["components/shoot/app/kustomization.yaml"] = overlay
 	files["many-7.yaml"] = shootYAML("many-7", "garden-dev", ", seedName: eu, purpose: production")
 	after := loadWithCache(t, files)
-	reach, err := FindAffected(catalogue, State{Landscape: before, Partial: true}, State{Landscape: after, Partial: true}, now, WithSampling(4))
+	reach, err := FindAffected(catalogue, State{Landscape: before, IsPartial: true}, State{Landscape: after, IsPartial: true}, now, WithSampling(4))
 	require.NoError(t, err)
 	names := func(owners []Owner) (out []string) {
 		for _, o := range owners {
@@ -276,7 +276,7 @@ func TestAffectedKeepsVersions(t *testing.T) {
 		"named in full":         {shoot("a", "1.33", ""), shoot("a", "1.33.6", ", image: {name: os, version: 1.1.0}"), "1.33.6", "1.1.0", false},
 		"new":                   {"", shoot("a", "1.33", ""), "1.33.6", "1.1.0", false},
 	}
-	now := At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	now := WithTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			files := comparedLandscape()
@@ -308,7 +308,7 @@ func TestAffectedOnOneSide(t *testing.T) {
 	l := loadWithCache(t, comparedLandscape())
 	reach, err := FindAffected(dumpCatalogue(t), State{}, State{Landscape: l})
 	require.NoError(t, err)
-	assert.Empty(t, reach.Same)
+	assert.Empty(t, reach.Unaffected)
 	assert.Empty(t, reach.Old.Inputs)
 	assert.Len(t, reach.New.Inputs, 6)
 }
@@ -321,7 +321,7 @@ func TestAffectedErrorsNameTheSide(t *testing.T) {
 	_, err := FindAffected(dumpCatalogue(t), State{Landscape: broken, Name: "revision main"}, State{Landscape: sound})
 	require.ErrorContains(t, err, "revision main: ")
 	require.ErrorContains(t, err, `no Seed "nowhere"`)
-	reach, err := FindAffected(dumpCatalogue(t), State{Landscape: broken, Partial: true}, State{Landscape: sound})
+	reach, err := FindAffected(dumpCatalogue(t), State{Landscape: broken, IsPartial: true}, State{Landscape: sound})
 	require.NoError(t, err)
 	assert.Empty(t, reach.Old.Inputs)
 	require.Len(t, reach.New.Inputs, 1)
@@ -339,7 +339,7 @@ func TestDigestSeesEveryField(t *testing.T) {
 	whole := gardenInput()
 	whole.SeedIsGarden = true
 	whole.GardenAPI, whole.FeatureGates = "aggregated", &landscapev1alpha1.FeatureGates{RemoveVali: ptr.To(true)}
-	whole.DeclaredAt, whole.MutationChanges = "a.yaml:1:1", []mutation.Change{{}}
+	whole.DeclarationPosition, whole.MutationChanges = "a.yaml:1:1", []mutation.Change{{}}
 	whole.Facts = Facts{Secrets: map[string]SecretFact{"ca": {Name: "a"}}, Clusters: map[string]ClusterFact{"runtime": {}}, Addresses: map[string]string{"a": "b"}, Extensions: map[string]map[string]any{"a": {"b": 1.5}},
 		References: map[string]ReferenceFact{"Secret/a": {Checksum: "b"}}, WildcardCertificate: &WildcardCertificateFact{Name: "a"},
 		Seeds: []SeedFact{{Name: "a"}}}
@@ -368,7 +368,7 @@ func TestDigestSeesEveryField(t *testing.T) {
 	}
 	others := []Options{
 		overlay("a", "x"), overlay("b", "x"), overlay("a", "y"), {ImageOverrides: []Image{{Name: "a"}}}, {ImageOverrides: []Image{{Name: "b"}}},
-		{Enabled: map[string]bool{"garden/a": true}}, {Enabled: map[string]bool{"garden/a": false}}, {Only: []string{"garden/a"}},
+		{Enabled: map[string]bool{"garden/a": true}}, {Enabled: map[string]bool{"garden/a": false}}, {OnlyComponents: []string{"garden/a"}},
 	}
 	seen := map[InputDigest]bool{before: true}
 	for i, opts := range others {

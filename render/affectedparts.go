@@ -44,6 +44,6 @@ func (r Affected) Split(size int) iter.Seq[Affected] {
 
 // withoutOwners is the Reach without owners.
 func (r Affected) withoutOwners() Affected {
-	r.Old.Inputs, r.New.Inputs, r.Old.EqualShoots, r.New.EqualShoots, r.Same = nil, nil, nil, nil, nil
+	r.Old.Inputs, r.New.Inputs, r.Old.EqualShoots, r.New.EqualShoots, r.Unaffected = nil, nil, nil, nil, nil
 	return r
 }

@@ -88,7 +88,7 @@ func isServed(gvk schema.GroupVersionKind, at *version.Version) bool {
 	if since, says := introducedIn(object); says && at.LessThan(since) {
 		return false
 	}
-	if strings.Contains(gvk.Version, "beta") && !hadBeta(gvk.GroupKind()) {
+	if strings.Contains(gvk.Version, "beta") && !hasHadBeta(gvk.GroupKind()) {
 		return false
 	}
 	if of, says := object.(interface{ APILifecycleRemoved() (int, int) }); says {
@@ -98,8 +98,8 @@ func isServed(gvk schema.GroupVersionKind, at *version.Version) bool {
 	return true
 }
 
-// hadBeta reports whether a kind had a beta version before betaDisabledRelease.
-func hadBeta(kind schema.GroupKind) bool {
+// hasHadBeta reports whether a kind had a beta version before betaDisabledRelease.
+func hasHadBeta(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(serverTypes().VersionsForGroupKind(kind), func(gv schema.GroupVersion) bool {
 		object, err := serverTypes().New(gv.WithKind(kind.Kind))
 		since, says := introducedIn(object)

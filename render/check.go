@@ -26,7 +26,7 @@ import (
 // others need. It renders only components with overlays, unless some are disabled. Files are
 // relative to the landscape.
 func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) []schemas.Violation {
-	if l.LacksLayer {
+	if l.IsLayerMissing {
 		return nil
 	}
 	c := landscapeCheck{catalogue: catalogue, landscape: l, seenOwnerKinds: map[string]bool{}}
@@ -156,8 +156,8 @@ func (c *landscapeCheck) componentNames(owner string) []string {
 
 // Grammar of image references (distribution: reference/regexp.go).
 var (
-	imageRepository = regexp.MustCompile(`^(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
-	imageTag        = regexp.MustCompile(`^(?:sha256:[0-9a-f]{64}|\w[\w.-]{0,127}(?:@sha256:[0-9a-f]{64})?)$`)
+	imageRepositoryPattern = regexp.MustCompile(`^(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
+	imageTagPattern        = regexp.MustCompile(`^(?:sha256:[0-9a-f]{64}|\w[\w.-]{0,127}(?:@sha256:[0-9a-f]{64})?)$`)
 )
 
 // checkSeedNames rejects names of the other clusters: paths of a render, kubeconfigs and
@@ -184,7 +184,7 @@ func declaredFinding(d *landscapes.Declaration, field, rule, message string) fin
 // checkOverlays checks every overlay separately.
 func (c *landscapeCheck) checkOverlays() {
 	opts := landscapeOptions(c.catalogue, c.landscape)
-	opts.probes = map[string]*overlayProbe{}
+	opts.probes = map[string]*overlayUsage{}
 	for _, overlay := range opts.Overlays {
 		files, err := overlay.loadFiles()
 		c.add(findingsIn(err)...)
@@ -192,11 +192,11 @@ func (c *landscapeCheck) checkOverlays() {
 			unread, err := files.unusedFiles()
 			c.add(append(unread, findingsIn(err)...)...)
 			c.validOverlays = append(c.validOverlays, overlay)
-			opts.probes[overlay.Name] = &overlayProbe{overlay: overlay}
+			opts.probes[overlay.Name] = &overlayUsage{overlay: overlay}
 		}
 	}
 	opts.Overlays = c.validOverlays
-	opts.kinds = newKinds(opts)
+	opts.kinds = newKindSchemas(opts)
 	c.options = &opts
 }
 
@@ -280,7 +280,7 @@ func (c *landscapeCheck) testComponents(in Input) {
 		return
 	}
 	opts := *c.options
-	opts.Only = components
+	opts.OnlyComponents = components
 	_, err := Render(in, opts)
 	c.add(findingsIn(err)...)
 	c.checkOpenReferences(in)

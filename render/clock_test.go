@@ -156,8 +156,8 @@ func TestClock(t *testing.T) {
 				}
 				assert.Empty(t, errorsOf(nil), "%s: nobody knows what was before", now)
 				assert.Empty(t, errorsOf(l), "%s: nothing has changed", now)
-				assert.Empty(t, CheckLandscape(smallCatalogue(t, nil), l, At(now), RulesPassed()), now)
-				inputs, err := Owners(l, At(now))
+				assert.Empty(t, CheckLandscape(smallCatalogue(t, nil), l, WithTime(now), WithPassedRules()), now)
+				inputs, err := Owners(l, WithTime(now))
 				require.NoError(t, err, now)
 				assert.Equal(t, "shoot", inputs[len(inputs)-1].Owner.Kind, now)
 				isNew := errorsOf(empty)

@@ -56,13 +56,14 @@ type Input struct {
 	// TargetVersion is the Kubernetes version of the API server that the components serve; empty
 	// means the version of the cluster that they run in.
 	TargetVersion string
-	// DeclaredAt is the position of the owner's declaration for errors; it is empty if it has none.
-	DeclaredAt string
+	// DeclarationPosition is the position of the owner's declaration for errors; it is empty if it
+	// has none.
+	DeclarationPosition string
 	// MutationChanges are the changes that the API makes to the owner's declaration from other
 	// objects, besides defaults.
 	MutationChanges []mutation.Change
-	// Only are the components to render, e.g. "shoot/etcd-main"; nil means all.
-	Only []string
+	// OnlyComponents are the components to render, e.g. "shoot/etcd-main"; nil means all.
+	OnlyComponents []string
 }
 
 // Component is a folder of the catalogue evaluated for one owner.

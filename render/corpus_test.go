@@ -113,7 +113,7 @@ func objectNameIn(object map[string]any) string {
 // because their texts are our own.
 func TestCorpusOperatingSystemConfig(t *testing.T) {
 	root := corpus.Dir(t)
-	res, err := Render(corpusInput(t, root, "shoot"), Options{Catalogue: components.FS, Only: []string{"shoot/operatingsystemconfig"}})
+	res, err := Render(corpusInput(t, root, "shoot"), Options{Catalogue: components.FS, OnlyComponents: []string{"shoot/operatingsystemconfig"}})
 	require.NoError(t, err)
 	names := func(object map[string]any) map[string]bool {
 		out := map[string]bool{}

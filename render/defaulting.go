@@ -36,7 +36,7 @@ func (f *Defaulter) Default(o *unstructured.Unstructured) (map[string]any, error
 		return nil, fmt.Errorf("reading Shoot %s/%s: %w", o.GetNamespace(), o.GetName(), err)
 	}
 	var problems []error
-	for _, p := range f.owners.shootMutations.MutateShootSince(shoot, nil).Problems {
+	for _, p := range f.owners.shootMutations.MutateShootRevision(shoot, nil).Problems {
 		problems = append(problems, fmt.Errorf("%s: %s", p.Field, p.Message))
 	}
 	if err := errors.Join(problems...); err != nil {

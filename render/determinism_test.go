@@ -36,7 +36,7 @@ func renderDigest(t *testing.T, skip ...string) string {
 	sum := sha256.New()
 	for _, in := range inputs {
 		if len(skip) > 0 {
-			options.Only = componentsWithout(t, in.Owner.Kind, skip)
+			options.OnlyComponents = componentsWithout(t, in.Owner.Kind, skip)
 		}
 		result, err := Render(in, options)
 		require.NoError(t, err)

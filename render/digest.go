@@ -71,7 +71,7 @@ func (o Options) digest(kind string) (InputDigest, error) {
 			enabled[component] = on
 		}
 	}
-	d.add("enabled", enabled, "only", o.Only)
+	d.add("enabled", enabled, "only", o.OnlyComponents)
 	return d.sum(), nil
 }
 

@@ -28,7 +28,7 @@ func (c *landscapeCheck) checkDisabledComponents(in Input) {
 	}
 	n := componentNeeds{owner: in.Owner, disabled: map[string]bool{}, objectUsers: map[string]map[objectID]map[string]bool{}, waiters: map[string]map[string]bool{}}
 	opts := *c.options
-	opts.Enabled, opts.probes, opts.Only = maps.Clone(opts.Enabled), nil, nil
+	opts.Enabled, opts.probes, opts.OnlyComponents = maps.Clone(opts.Enabled), nil, nil
 	for component, on := range c.options.Enabled {
 		if !on && path.Dir(component) == in.Owner.Kind {
 			n.disabled[component] = true
@@ -38,7 +38,7 @@ func (c *landscapeCheck) checkDisabledComponents(in Input) {
 	if len(n.disabled) == 0 {
 		return
 	}
-	in.Only = nil
+	in.OnlyComponents = nil
 	result, _ := Render(in, opts) // rendering elsewhere reports errors
 	n.bundles = result.Bundles
 	flow, err := LoadFlow(c.catalogue, requiredOperations[0], in)
@@ -318,7 +318,7 @@ func (n *componentNeeds) report(component string, c *landscapeCheck) {
 		for _, by := range uses {
 			maps.Copy(told, by)
 		}
-		c.configError(field, ruleNeeded, schemas.TypeForbidden, "%s is off, but its objects are needed: %s; switch it on, switch the others off, or list objects from outside the landscape in spec.external",
+		c.configError(field, ruleComponentNeeded, schemas.TypeForbidden, "%s is off, but its objects are needed: %s; switch it on, switch the others off, or list objects from outside the landscape in spec.external",
 			component, formatUses(uses))
 	}
 	var parts []string
@@ -334,7 +334,7 @@ func (n *componentNeeds) report(component string, c *landscapeCheck) {
 		parts = append(parts, "components that wait until it is healthy: "+strings.Join(sortedKeys(waits), ", "))
 	}
 	if len(parts) > 0 {
-		c.configWarning(field, ruleAwaited, schemas.TypeInvalid, "%s is off: %s; provide a replacement for it", component, strings.Join(parts, "; "))
+		c.configWarning(field, ruleComponentAwaited, schemas.TypeInvalid, "%s is off: %s; provide a replacement for it", component, strings.Join(parts, "; "))
 	}
 }
 

@@ -131,9 +131,9 @@ func TestDisabledComponentsOfTheCatalogue(t *testing.T) {
 		l := extendedLandscape(t, map[string]string{"landscape.yaml": text})
 		for _, v := range CheckLandscape(components.FS, l) {
 			switch v.Rule {
-			case ruleNeeded:
+			case ruleComponentNeeded:
 				errors += v.Message
-			case ruleAwaited:
+			case ruleComponentAwaited:
 				warnings += v.Message
 			default:
 				t.Error(v)

@@ -29,8 +29,8 @@ type evaluator struct {
 	encodedInputs map[*Input]cue.Value
 }
 
-// recycleAfter is the number of components after which a context is dropped.
-const recycleAfter = 200
+// maxComponentsPerContext is the number of components after which a context is dropped.
+const maxComponentsPerContext = 200
 
 func newEvaluator(catalogue fs.FS, dirs ...string) *evaluator {
 	return &evaluator{

@@ -160,14 +160,14 @@ func searchText(objects []Object) string {
 // terminals for the garden.
 const FactTerminalHost = "terminal-host"
 
-// symbolicAddress is the placeholder for an unknown address, with the name of its fact:
+// symbolicAddressPattern is the placeholder for an unknown address, with the name of its fact:
 // address-of-NAME-XXXXXXXX.
-var symbolicAddress = regexp.MustCompile("address-of-([a-z0-9.-]+)-" + symbolicMark)
+var symbolicAddressPattern = regexp.MustCompile("address-of-([a-z0-9.-]+)-" + symbolicMark)
 
 // unresolvedAddresses lists the unknown addresses that text needs.
 func unresolvedAddresses(text string) []string {
 	var missing []string
-	for _, match := range symbolicAddress.FindAllStringSubmatch(text, -1) {
+	for _, match := range symbolicAddressPattern.FindAllStringSubmatch(text, -1) {
 		missing = append(missing, "address "+match[1])
 	}
 	slices.Sort(missing)

@@ -259,7 +259,7 @@ func (all referenceDeclarations) addTo(in *Input) {
 			in.References, in.DeclaredReferences = map[string]ReferenceFact{}, map[string]func() *unstructured.Unstructured{}
 		}
 		key := ReferenceKey(r.Kind, r.Name)
-		if sealed := d.Sealed(); sealed != nil {
+		if sealed := d.EncryptedContent(); sealed != nil {
 			in.References[key] = encryptedFact(r, sealed)
 		} else if fact, err := ReferenceFactOf(r, d.Object()); err == nil {
 			in.References[key] = fact

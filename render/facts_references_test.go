@@ -30,7 +30,7 @@ func referringShoot(t *testing.T, server string) Input {
 	for field, value := range fields {
 		require.NoError(t, unstructured.SetNestedField(in.Objects["shoot"], value, "spec", "kubernetes", "kubeAPIServer", field))
 	}
-	in.Only = []string{"shoot/kube-apiserver"}
+	in.OnlyComponents = []string{"shoot/kube-apiserver"}
 	return in
 }
 

@@ -46,8 +46,8 @@ const (
 	ruleVersion          = "landscape/kubernetes-version"
 	ruleCluster          = "landscape/cluster-name"
 	ruleHealthFields     = "landscape/health-fields"
-	ruleNeeded           = "landscape/component-needed"
-	ruleAwaited          = "landscape/component-awaited"
+	ruleComponentNeeded  = "landscape/component-needed"
+	ruleComponentAwaited = "landscape/component-awaited"
 )
 
 // finding is a fault at a position of a file.

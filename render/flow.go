@@ -32,21 +32,21 @@ type Verb string
 
 // Verbs of nodes.
 const (
-	// Apply applies bundles and waits until they are healthy, then until they are rolled out.
-	Apply Verb = "apply"
-	// Remove deletes the objects of bundles and waits until they no longer exist.
-	Remove Verb = "remove"
-	// Request is Apply for objects whose controllers act on request: it requests an operation and
-	// waits for the result.
-	Request Verb = "request"
-	// Await succeeds when a registered state is reached.
-	Await Verb = "await"
-	// Task calls a registered function.
-	Task Verb = "task"
+	// VerbApply applies bundles and waits until they are healthy, then until they are rolled out.
+	VerbApply Verb = "apply"
+	// VerbRemove deletes the objects of bundles and waits until they no longer exist.
+	VerbRemove Verb = "remove"
+	// VerbRequest is Apply for objects whose controllers act on request: it requests an operation
+	// and waits for the result.
+	VerbRequest Verb = "request"
+	// VerbAwait succeeds when a registered state is reached.
+	VerbAwait Verb = "await"
+	// VerbTask calls a registered function.
+	VerbTask Verb = "task"
 )
 
 // verbTakesBundles are all verbs; true means that the verb takes bundles.
-var verbTakesBundles = map[Verb]bool{Apply: true, Remove: true, Request: true, Await: false, Task: false}
+var verbTakesBundles = map[Verb]bool{VerbApply: true, VerbRemove: true, VerbRequest: true, VerbAwait: false, VerbTask: false}
 
 // OtherBundles stands for the bundles that no node of a flow names.
 const OtherBundles = "*"
@@ -309,11 +309,11 @@ func (f Flow) check() error {
 	}
 	for _, n := range f.Nodes {
 		switch {
-		case f.Operation == operationDelete && (n.Verb == Apply || n.Verb == Request):
+		case f.Operation == operationDelete && (n.Verb == VerbApply || n.Verb == VerbRequest):
 			return fmt.Errorf("components/%s/flow.cue: %s: node %s: a deletion may not %s bundles; use the verb remove", f.Owner, f.Operation, n.ID, n.Verb)
-		case f.Operation != operationDelete && n.Verb == Remove:
+		case f.Operation != operationDelete && n.Verb == VerbRemove:
 			return fmt.Errorf("components/%s/flow.cue: %s: node %s: only the operation %s may remove bundles; use the verb apply or request", f.Owner, f.Operation, n.ID, operationDelete)
-		case n.Verb != Remove && slices.Contains(n.Bundles, OtherBundles):
+		case n.Verb != VerbRemove && slices.Contains(n.Bundles, OtherBundles):
 			return fmt.Errorf("components/%s/flow.cue: %s: node %s: %q is for the verb remove; name the bundles", f.Owner, f.Operation, n.ID, OtherBundles)
 		}
 		for after := range n.After {
@@ -352,11 +352,11 @@ func (f Flow) CheckCoverage(bundles []Bundle) error {
 			missing = append(missing, b.Name)
 		}
 		// Overlays cannot change the flow. Their objects are asked to reconcile with any verb.
-		i := slices.IndexFunc(b.Objects, func(o Object) bool { return o.Origin.Overlay == "" && IsRequested(o.GroupVersionKind()) })
-		if n.Verb == Apply && b.Delivery.Direct && i >= 0 {
+		i := slices.IndexFunc(b.Objects, func(o Object) bool { return o.Origin.Overlay == "" && IsReconciledOnRequest(o.GroupVersionKind()) })
+		if n.Verb == VerbApply && b.Delivery.Direct && i >= 0 {
 			return fmt.Errorf("components/%s/flow.cue: %s: node %s applies bundle %s, whose %s acts only on request; use the verb request", f.Owner, f.Operation, n.ID, b.Name, b.Objects[i].GetKind())
 		}
-		if n.Verb == Request && !b.Delivery.Direct && n.Operation != "reconcile" {
+		if n.Verb == VerbRequest && !b.Delivery.Direct && n.Operation != "reconcile" {
 			return fmt.Errorf("components/%s/flow.cue: %s: node %s requests %s of bundle %s, which is in a ManagedResource: request only reconcile, or apply the bundle directly", f.Owner, f.Operation, n.ID, n.Operation, b.Name)
 		}
 	}
@@ -366,9 +366,9 @@ func (f Flow) CheckCoverage(bundles []Bundle) error {
 	return nil
 }
 
-// IsRequested reports whether the controller of a kind acts on the operation annotation, not on a
-// new generation alone.
-func IsRequested(gvk schema.GroupVersionKind) bool {
+// IsReconciledOnRequest reports whether the controller of a kind acts on the operation annotation,
+// not on a new generation alone.
+func IsReconciledOnRequest(gvk schema.GroupVersionKind) bool {
 	return IsExtension(gvk) || gvk.Group == "druid.gardener.cloud" && gvk.Kind == "Etcd"
 }
 

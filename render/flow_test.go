@@ -34,18 +34,18 @@ func TestFlow(t *testing.T) {
 	flow, err := flowOf(t, nodes, 2)
 	require.NoError(t, err)
 	assert.Equal(t, Flow{Owner: "garden", Operation: "reconcile", Covers: true, Nodes: []FlowNode{
-		{ID: "a", Verb: Apply, Bundles: []string{"one"}, Timeout: 5 * time.Minute, If: true},
-		{ID: "b", Verb: Request, Bundles: []string{"two"}, Operation: "reconcile", After: map[string]string{"a": "healthy"}, Timeout: 90 * time.Second, If: true},
+		{ID: "a", Verb: VerbApply, Bundles: []string{"one"}, Timeout: 5 * time.Minute, If: true},
+		{ID: "b", Verb: VerbRequest, Bundles: []string{"two"}, Operation: "reconcile", After: map[string]string{"a": "healthy"}, Timeout: 90 * time.Second, If: true},
 		{ID: "point", After: map[string]string{"t": "healthy"}, Timeout: 5 * time.Minute, If: true},
-		{ID: "ready", Verb: Await, Name: "unused", After: map[string]string{"point": "healthy"}, Timeout: 5 * time.Minute, If: true},
-		{ID: "t", Verb: Task, Name: "init", After: map[string]string{"a": "applied", "b": "rolledOut"}, Timeout: 5 * time.Minute, If: true},
+		{ID: "ready", Verb: VerbAwait, Name: "unused", After: map[string]string{"point": "healthy"}, Timeout: 5 * time.Minute, If: true},
+		{ID: "t", Verb: VerbTask, Name: "init", After: map[string]string{"a": "applied", "b": "rolledOut"}, Timeout: 5 * time.Minute, If: true},
 	}}, normaliseFlow(flow))
 	removing, err := operationOf(t, "delete", `	gone: {remove: ["old"], keepObjects: true}
 	others: remove: ["*"]`, 2)
 	require.NoError(t, err)
 	assert.Equal(t, Flow{Owner: "garden", Operation: "delete", Covers: true, Nodes: []FlowNode{
-		{ID: "gone", Verb: Remove, Bundles: []string{"old"}, KeepObjects: true, Timeout: 5 * time.Minute, If: true},
-		{ID: "others", Verb: Remove, Bundles: []string{OtherBundles}, Timeout: 5 * time.Minute, If: true},
+		{ID: "gone", Verb: VerbRemove, Bundles: []string{"old"}, KeepObjects: true, Timeout: 5 * time.Minute, If: true},
+		{ID: "others", Verb: VerbRemove, Bundles: []string{OtherBundles}, Timeout: 5 * time.Minute, If: true},
 	}}, normaliseFlow(removing))
 	var work []string
 	for _, n := range append(flow.Nodes, removing.Nodes...) {

@@ -21,7 +21,7 @@ func (c *landscapeCheck) checkHealthFields() {
 	if health == nil || c.options == nil {
 		return
 	}
-	known := newKinds(*c.options)
+	known := newKindSchemas(*c.options)
 	for i, rule := range health.Rules {
 		versions := known.schemaVersions(rule.APIGroup, rule.Kind)
 		if len(versions) == 0 {
@@ -61,7 +61,7 @@ func fieldReadFault(n *structure.Node, read custom.Field) string {
 		case next != nil:
 		case n.Additional != nil:
 			next = n.Additional
-		case n.Open || len(n.Properties) == 0:
+		case n.AllowsUnknownFields || len(n.Properties) == 0:
 			return ""
 		default:
 			hint := "; it has " + strings.Join(n.FieldNames(), ", ")

@@ -12,11 +12,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// templatePlace is a position as text/template and Helm write it: chart/templates/file.yaml:12:3
-var templatePlace = regexp.MustCompile(`([\w.-]+(?:/[\w.-]+)+):(\d+)(?::(\d+))?`)
+// templatePositionPattern is a position as text/template and Helm write it:
+// chart/templates/file.yaml:12:3
+var templatePositionPattern = regexp.MustCompile(`([\w.-]+(?:/[\w.-]+)+):(\d+)(?::(\d+))?`)
 
-// templateNoise is the text that they write around it.
-var templateNoise = regexp.MustCompile(`^(?:(?:template|(?:parse|execution|values|function) error(?: at)?)[: ]+)?\(?([\w.-]+(?:/[\w.-]+)+:\d+(?::\d+)?)\)?: `)
+// templateErrorPrefixPattern is the text that they write around it.
+var templateErrorPrefixPattern = regexp.MustCompile(`^(?:(?:template|(?:parse|execution|values|function) error(?: at)?)[: ]+)?\(?([\w.-]+(?:/[\w.-]+)+:\d+(?::\d+)?)\)?: `)
 
 // templateError begins with the position of a failing template, as a file of the catalogue. For
 // nested templates this is the innermost one, which Helm names last.
@@ -24,7 +25,7 @@ func templateError(chartDir, chartName string, err error) error {
 	text := err.Error()
 	var file string
 	var line, column int
-	for _, match := range templatePlace.FindAllStringSubmatch(text, -1) {
+	for _, match := range templatePositionPattern.FindAllStringSubmatch(text, -1) {
 		name, inChart := strings.CutPrefix(match[1], chartName+"/")
 		if !inChart {
 			continue
@@ -36,7 +37,7 @@ func templateError(chartDir, chartName string, err error) error {
 	if file == "" {
 		return fmt.Errorf("helm: render chart %s: %w", cataloguePath(chartDir), err)
 	}
-	text = templateNoise.ReplaceAllString(text, "")
+	text = templateErrorPrefixPattern.ReplaceAllString(text, "")
 	text = strings.ReplaceAll(text, chartName+"/templates/", cataloguePath(path.Join(chartDir, "templates"))+"/")
 	return finding{
 		// text/template columns start at 0.

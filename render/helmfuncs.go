@@ -15,9 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// impureFunction returns why a Helm function is rejected, with an alternative, or "" if it is
+// impureFunctionReason returns why a Helm function is rejected, with an alternative, or "" if it is
 // allowed. Functions: sprig, functions.go; Helm, pkg/engine/funcs.go.
-func impureFunction(name string) string {
+func impureFunctionReason(name string) string {
 	switch name {
 	case "now", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify", "mustDateModify", "must_date_modify",
 		"htmlDate", "htmlDateInZone", "ago", "durationRound", "toDate", "mustToDate", "unixEpoch":
@@ -105,7 +105,7 @@ func checkTemplate(file, text string) findings {
 	}
 	w := templateWalk{file: file, text: text}
 	for _, tree := range trees {
-		w.node(tree.Root, false)
+		w.visitNode(tree.Root, false)
 	}
 	slices.SortFunc(w.findings, func(a, b finding) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
 	return w.findings
@@ -127,33 +127,33 @@ func (w *templateWalk) report(at parse.Pos, name, message string) {
 	})
 }
 
-// node visits a node of a template. settled means that the order of a list from this node does not
-// matter.
-func (w *templateWalk) node(n parse.Node, settled bool) {
+// visitNode visits a node of a template. settled means that the order of a list from this node does
+// not matter.
+func (w *templateWalk) visitNode(n parse.Node, settled bool) {
 	switch n := n.(type) {
 	case *parse.ListNode:
 		if n == nil {
 			return
 		}
 		for _, child := range n.Nodes {
-			w.node(child, false)
+			w.visitNode(child, false)
 		}
 	case *parse.ActionNode:
-		w.pipe(n.Pipe, false)
+		w.visitPipe(n.Pipe, false)
 	case *parse.TemplateNode:
-		w.pipe(n.Pipe, false)
+		w.visitPipe(n.Pipe, false)
 	case *parse.IfNode:
-		w.branch(&n.BranchNode, true)
+		w.visitBranch(&n.BranchNode, true)
 	case *parse.WithNode:
-		w.branch(&n.BranchNode, false)
+		w.visitBranch(&n.BranchNode, false)
 	case *parse.RangeNode:
-		w.branch(&n.BranchNode, false)
+		w.visitBranch(&n.BranchNode, false)
 	case *parse.PipeNode:
-		w.pipe(n, settled)
+		w.visitPipe(n, settled)
 	case *parse.ChainNode:
-		w.node(n.Node, false)
+		w.visitNode(n.Node, false)
 	case *parse.IdentifierNode:
-		switch message := impureFunction(n.Ident); {
+		switch message := impureFunctionReason(n.Ident); {
 		case message != "":
 			w.report(n.Pos, n.Ident, message)
 		case isUnordered(n.Ident) && !settled:
@@ -162,20 +162,20 @@ func (w *templateWalk) node(n parse.Node, settled bool) {
 	}
 }
 
-func (w *templateWalk) branch(n *parse.BranchNode, settled bool) {
-	w.pipe(n.Pipe, settled && len(n.Pipe.Decl) == 0)
-	w.node(n.List, false)
-	w.node(n.ElseList, false)
+func (w *templateWalk) visitBranch(n *parse.BranchNode, settled bool) {
+	w.visitPipe(n.Pipe, settled && len(n.Pipe.Decl) == 0)
+	w.visitNode(n.List, false)
+	w.visitNode(n.ElseList, false)
 }
 
-// pipe visits commands backwards from the last one, whose result is that of the pipe.
-func (w *templateWalk) pipe(n *parse.PipeNode, settled bool) {
+// visitPipe visits commands backwards from the last one, whose result is that of the pipe.
+func (w *templateWalk) visitPipe(n *parse.PipeNode, settled bool) {
 	if n == nil {
 		return
 	}
 	for i := len(n.Cmds) - 1; i >= 0; i-- {
 		args := n.Cmds[i].Args
-		w.node(args[0], settled)
+		w.visitNode(args[0], settled)
 		function, _ := args[0].(*parse.IdentifierNode)
 		name := ""
 		if function != nil {
@@ -183,7 +183,7 @@ func (w *templateWalk) pipe(n *parse.PipeNode, settled bool) {
 		}
 		settled = isOrderIndependent(name) || isOrderPreserving(name) && settled
 		for _, arg := range args[1:] {
-			w.node(arg, settled)
+			w.visitNode(arg, settled)
 		}
 	}
 }

@@ -155,7 +155,7 @@ func autoscaledWorkload(bundles []Bundle) map[workloadKey]availability.WorkloadC
 			of := autoscaler.Spec.ScaleTargetRef
 			if gv, err := schema.ParseGroupVersion(of.APIVersion); err == nil {
 				out[workloadKey{schema.GroupKind{Group: gv.Group, Kind: of.Kind}, o.GetNamespace(), of.Name}] = availability.WorkloadContext{
-					Scaled: true, MaxReplicas: autoscaler.Spec.MaxReplicas,
+					IsAutoscaled: true, MaxReplicas: autoscaler.Spec.MaxReplicas,
 				}
 			}
 		}

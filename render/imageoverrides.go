@@ -34,10 +34,10 @@ func (c *landscapeCheck) checkImages() {
 			}
 			c.configError(field+".name", ruleImage, schemas.TypeNotSupported, "no image %q in %s%s", image.Name, cataloguePath(ImageVectorFile), hint)
 		}
-		if image.Repository != "" && !imageRepository.MatchString(image.Repository) {
+		if image.Repository != "" && !imageRepositoryPattern.MatchString(image.Repository) {
 			c.configError(field+".repository", ruleImage, schemas.TypeInvalid, "%q is not an image repository such as registry.example.org/team/app, without scheme and tag", image.Repository)
 		}
-		if image.Tag != "" && !imageTag.MatchString(image.Tag) {
+		if image.Tag != "" && !imageTagPattern.MatchString(image.Tag) {
 			c.configError(field+".tag", ruleImage, schemas.TypeInvalid, "%q is neither a tag such as v1.2.3 nor a digest: sha256: and 64 hexadecimal digits, alone or after a tag and @", image.Tag)
 		}
 		if image.Tag == "latest" {

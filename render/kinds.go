@@ -35,7 +35,7 @@ type kindSchemas struct {
 	resources map[string]map[string]string
 }
 
-func newKinds(opts Options) *kindSchemas {
+func newKindSchemas(opts Options) *kindSchemas {
 	return &kindSchemas{catalogue: opts.Catalogue, overlays: opts.Overlays, ownGroups: map[string]map[schema.GroupVersionKind]*strict.Kind{}, resources: map[string]map[string]string{}}
 }
 

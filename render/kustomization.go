@@ -255,7 +255,7 @@ func (c *kustomizationCheck) checkReference(k kustomization, ref fileRef) {
 
 // resolveReference finds the target of a name in a kustomization, or describes its fault.
 func resolveReference(files filesys.FileSystem, root, dir, name string) (target, problem string) {
-	if !isLocal(name) {
+	if !isLocalPath(name) {
 		return "", fmt.Sprintf("%q is not in this folder: remote files are not supported", name)
 	}
 	target = path.Join(dir, name)
@@ -310,8 +310,8 @@ func checkObjectName(o Object) findings {
 	return findings{{Position: schemas.Position{File: o.Origin.File, Line: o.Origin.Line, Column: 1}, field: "metadata.name", kind: schemas.TypeRequired, message: message}}
 }
 
-// isLocal is stricter than krusty: it rejects possible URLs, user@host:path, and short forms of
+// isLocalPath is stricter than krusty: it rejects possible URLs, user@host:path, and short forms of
 // GitHub.
-func isLocal(p string) bool {
+func isLocalPath(p string) bool {
 	return p != "" && !strings.ContainsAny(p, ":@?") && !strings.Contains(p, "//") && !strings.HasPrefix(strings.ToLower(p), "github.com/")
 }

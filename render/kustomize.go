@@ -231,7 +231,7 @@ func redactError(text string) string {
 			text = before
 		}
 	}
-	return strings.TrimRight(krustyInternals.ReplaceAllString(text, ""), " :") + " (the content is not shown; check its YAML and names)"
+	return strings.TrimRight(krustyInternalsPattern.ReplaceAllString(text, ""), " :") + " (the content is not shown; check its YAML and names)"
 }
 
 // removeOrigin removes krusty's origin annotation from the object and returns the file in it.

@@ -16,11 +16,11 @@ import (
 var scalableKinds = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}
 
 var (
-	missingID    = regexp.MustCompile(`id resid\.ResId\{.*Kind:"([^"]*)".*Name:"([^"]*)", Namespace:"([^"]*)"\} does not exist; cannot merge or replace`)
-	existingID   = regexp.MustCompile(`id resid\.ResId\{.*Kind:"([^"]*)".*Name:"([^"]*)", Namespace:"([^"]*)"\} exists; can not use behavior`)
-	registeredID = regexp.MustCompile(`already registered id: ([^.]+)\.\S*/(\S+)\.([^\s':]+)`)
-	// krustyInternals match krusty's internal data: pointers, and empty parts of an id.
-	krustyInternals = regexp.MustCompile(`&\{0x[^}]*\}|\.\[no(?:Ver|Grp|Ns)\]`)
+	missingIDPattern    = regexp.MustCompile(`id resid\.ResId\{.*Kind:"([^"]*)".*Name:"([^"]*)", Namespace:"([^"]*)"\} does not exist; cannot merge or replace`)
+	existingIDPattern   = regexp.MustCompile(`id resid\.ResId\{.*Kind:"([^"]*)".*Name:"([^"]*)", Namespace:"([^"]*)"\} exists; can not use behavior`)
+	registeredIDPattern = regexp.MustCompile(`already registered id: ([^.]+)\.\S*/(\S+)\.([^\s':]+)`)
+	// krustyInternalsPattern match krusty's internal data: pointers, and empty parts of an id.
+	krustyInternalsPattern = regexp.MustCompile(`&\{0x[^}]*\}|\.\[no(?:Ver|Grp|Ns)\]`)
 )
 
 // explainError explains krusty errors about objects that a part of a kustomization names; the
@@ -33,7 +33,7 @@ func (k kustomization) explainError(memory filesys.FileSystem, p kustomizationPa
 			return &f
 		}
 	}
-	if is := missingID.FindStringSubmatch(said); is != nil {
+	if is := missingIDPattern.FindStringSubmatch(said); is != nil {
 		hint := suggestName(is[2], k.namesOf(memory, p, is[1]))
 		if namespaces := k.namespacesOf(memory, p, is[1], is[2]); len(namespaces) > 0 {
 			hint = fmt.Sprintf("; it is in namespace %s: set namespace", strings.Join(namespaces, ", "))
@@ -41,11 +41,11 @@ func (k kustomization) explainError(memory filesys.FileSystem, p kustomizationPa
 		f := k.finding(k.generatorOf(p.field, is[2]), schemas.TypeInvalid, "there is no %s to merge with or to replace%s", qualifiedName(is[1], is[3], is[2]), hint)
 		return &f
 	}
-	if is := existingID.FindStringSubmatch(said); is != nil {
+	if is := existingIDPattern.FindStringSubmatch(said); is != nil {
 		f := k.finding(k.generatorOf(p.field, is[2]), schemas.TypeDuplicate, "there is a %s already: set behavior to merge or replace, or choose another name", qualifiedName(is[1], is[3], is[2]))
 		return &f
 	}
-	if is := registeredID.FindStringSubmatch(said); is != nil {
+	if is := registeredIDPattern.FindStringSubmatch(said); is != nil {
 		f := k.partFinding(p, fmt.Sprintf("%s exists twice: patch the existing object, or remove one of them", qualifiedName(is[1], strings.ReplaceAll(is[3], "[noNs]", ""), is[2])))
 		return &f
 	}

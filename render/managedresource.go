@@ -62,14 +62,14 @@ func ManagedResource(b Bundle) (mr, secret *unstructured.Unstructured, err error
 		spec["class"] = b.Delivery.Class
 	}
 	if len(b.Delivery.InjectLabels) > 0 {
-		spec["injectLabels"] = anyMap(b.Delivery.InjectLabels)
+		spec["injectLabels"] = toAnyMap(b.Delivery.InjectLabels)
 	}
 	metadata := map[string]any{
 		"name": b.Name, "namespace": b.Namespace,
 		"annotations": map[string]any{key: value},
 	}
 	if len(b.Delivery.Labels) > 0 {
-		metadata["labels"] = anyMap(b.Delivery.Labels)
+		metadata["labels"] = toAnyMap(b.Delivery.Labels)
 	}
 	mr = &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "resources.gardener.cloud/v1alpha1", "kind": "ManagedResource",
@@ -78,10 +78,10 @@ func ManagedResource(b Bundle) (mr, secret *unstructured.Unstructured, err error
 	return mr, secret, nil
 }
 
-// ReuseData makes mr and secret reuse the existing Secret, have, if both contain the same
+// ReuseDataSecret makes mr and secret reuse the existing Secret, have, if both contain the same
 // manifests. A change of compression alone does not replace the Secret. It reports whether they
 // reuse it.
-func ReuseData(mr, secret, have *unstructured.Unstructured) (bool, error) {
+func ReuseDataSecret(mr, secret, have *unstructured.Unstructured) (bool, error) {
 	if manifestOf(secret) == nil || !bytes.Equal(manifestOf(secret), manifestOf(have)) {
 		return false, nil
 	}
@@ -199,7 +199,7 @@ func missingFields(obj *unstructured.Unstructured) string {
 	return "an object needs " + strings.Join(lacks, ", ")
 }
 
-func anyMap(in map[string]string) map[string]any {
+func toAnyMap(in map[string]string) map[string]any {
 	out := make(map[string]any, len(in))
 	for k, v := range in {
 		out[k] = v

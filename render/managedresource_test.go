@@ -159,7 +159,7 @@ func TestKeepData(t *testing.T) {
 	require.NoError(t, unstructured.SetNestedField(have.Object, data, "data", DataKey))
 	require.NotEqual(t, secret.Object["data"], have.Object["data"], "the test needs another compression")
 
-	kept, err := ReuseData(mr, secret, have)
+	kept, err := ReuseDataSecret(mr, secret, have)
 	require.NoError(t, err)
 	assert.True(t, kept)
 	assert.Equal(t, have.GetName(), secret.GetName())
@@ -172,7 +172,7 @@ func TestKeepData(t *testing.T) {
 	mr, secret, err = ManagedResource(b)
 	require.NoError(t, err)
 	name := secret.GetName()
-	kept, err = ReuseData(mr, secret, have)
+	kept, err = ReuseDataSecret(mr, secret, have)
 	require.NoError(t, err)
 	assert.False(t, kept)
 	assert.Equal(t, name, secret.GetName())

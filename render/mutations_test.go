@@ -33,8 +33,8 @@ func TestOwnersAreMutated(t *testing.T) {
 	for at, version := range map[string]string{"2026-05-31T00:00:00Z": "1.34.9", "2026-06-02T00:00:00Z": "1.34.1"} {
 		now, err := time.Parse(time.RFC3339, at)
 		require.NoError(t, err)
-		require.Empty(t, CheckLandscape(smallCatalogue(t, nil), l, At(now)))
-		inputs, err := Owners(l, At(now))
+		require.Empty(t, CheckLandscape(smallCatalogue(t, nil), l, WithTime(now)))
+		inputs, err := Owners(l, WithTime(now))
 		require.NoError(t, err)
 		shoot := inputs[len(inputs)-1]
 		require.Equal(t, "shoot", shoot.Owner.Kind)
@@ -65,7 +65,7 @@ func TestUnavailableVersion(t *testing.T) {
 		"landscape.yaml": landscapeFile("{}"), "p.yaml": projectYAML, "s.yaml": seedYAML, "profile.yaml": versionsYAML,
 		"a.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: a, namespace: garden-dev}\nspec:\n  kubernetes: {version: '1.35'}\n  seedName: eu\n  cloudProfile: {name: local}\n  provider: {type: local}\n",
 	})
-	at := At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	at := WithTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	assert.Empty(t, CheckLandscape(smallCatalogue(t, nil), l, at))
 	inputs, err := Owners(l, at)
 	require.NoError(t, err)

@@ -11,21 +11,21 @@ import (
 func objectsNamed(among []Object, kind, name, namespace string) []Object {
 	var out []Object
 	for _, o := range among {
-		if o.GetKind() == kind && o.GetName() == name && sameNamespace(o.GetNamespace(), namespace) {
+		if o.GetKind() == kind && o.GetName() == name && isSameNamespace(o.GetNamespace(), namespace) {
 			out = append(out, o)
 		}
 	}
 	return out
 }
 
-func sameNamespace(a, b string) bool { return a == "" || b == "" || a == b }
+func isSameNamespace(a, b string) bool { return a == "" || b == "" || a == b }
 
 // podsWithLabels are the pod templates with the given labels.
 func podsWithLabels(among []Object, namespace string, labels map[string]string) []map[string]any {
 	var out []map[string]any
 	for _, o := range among {
 		for _, template := range podTemplates(o.Unstructured) {
-			if sameNamespace(o.GetNamespace(), namespace) && hasLabels(labelsIn(valueIn(template, "metadata", "labels")), labels) {
+			if isSameNamespace(o.GetNamespace(), namespace) && hasLabels(labelsIn(valueIn(template, "metadata", "labels")), labels) {
 				out = append(out, template)
 			}
 		}
@@ -37,7 +37,7 @@ func podsWithLabels(among []Object, namespace string, labels map[string]string) 
 func servicesWithLabels(among []Object, namespace string, labels map[string]string) []map[string]any {
 	var out []map[string]any
 	for _, o := range among {
-		if o.GetKind() == "Service" && sameNamespace(o.GetNamespace(), namespace) && hasLabels(o.GetLabels(), labels) {
+		if o.GetKind() == "Service" && isSameNamespace(o.GetNamespace(), namespace) && hasLabels(o.GetLabels(), labels) {
 			out = append(out, o.Object)
 		}
 	}

@@ -25,22 +25,22 @@ type Options struct {
 	// enabledPositions are the positions of Enabled.
 	enabledPositions map[string]schemas.Position
 	// probes record the effect of overlays, by name of the overlay.
-	probes map[string]*overlayProbe
+	probes map[string]*overlayUsage
 	// kindSchemas are the schemas that rendered objects are checked against.
 	kinds *kindSchemas
 	// skipChecks skips the check of rendered objects.
 	skipChecks bool
 	// evaluatorPool cache evaluated components between renders; nil disables the cache.
 	evaluators *evaluatorPool
-	// Only selects components, sorted; empty means all.
-	Only []string
+	// OnlyComponents selects components, sorted; empty means all.
+	OnlyComponents []string
 }
 
 // WithCache returns options for repeated renders of the same components with small changes:
 // constant parts are built once. The cache lives as long as the options, and takes a few hundred MB
 // for all components of an owner.
 func (o Options) WithCache() Options {
-	o.kinds, o.evaluators = newKinds(o), &evaluatorPool{}
+	o.kinds, o.evaluators = newKindSchemas(o), &evaluatorPool{}
 	return o
 }
 

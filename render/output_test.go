@@ -52,7 +52,7 @@ func TestFilesOfShoots(t *testing.T) {
 	in := func(name string) Bundle {
 		return Bundle{Name: "app", Cluster: ClusterShoot, Namespace: "shoot--" + name, Owner: Owner{Kind: "shoot", Namespace: "garden-dev", Name: name}}
 	}
-	files, err := BundleFiles([]Bundle{in("a"), in("b")}, ClusterOf(nil))
+	files, err := BundleFiles([]Bundle{in("a"), in("b")}, ClusterNamer(nil))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"shoot/shoot--a/app/bundle.yaml", "shoot/shoot--b/app/bundle.yaml"}, sortedKeys(files))
 }

@@ -38,11 +38,11 @@ type Overlay struct {
 // applyOverlay builds the landscape's kustomization of a component on top of all its bundles. It
 // skips patches that match nothing, because they may match objects of another owner. probe, if set,
 // records them.
-func applyOverlay(overlay Overlay, bundles []Bundle, check objectCheck, probe *overlayProbe) error {
+func applyOverlay(overlay Overlay, bundles []Bundle, check objectCheck, probe *overlayUsage) error {
 	return withRule(buildOverlay(overlay, bundles, check, probe), ruleOverlay)
 }
 
-func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe *overlayProbe) error {
+func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe *overlayUsage) error {
 	files, err := overlay.loadFiles()
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (o Overlay) loadFiles() (overlayFiles, error) {
 
 // overlayTargets are the selections of an overlay, in the order in which krusty applies them.
 type overlayTargets struct {
-	selections []selection
+	selections []objectSelection
 	patches    []patch
 }
 
@@ -189,7 +189,7 @@ func (f overlayFiles) targetedKustomization() (kustomization, overlayTargets, er
 }
 
 // setPatchTargets gives every patch of a kustomization its target and records the selections.
-func setPatchTargets(memory filesys.FileSystem, k *kustomization, selections *[]selection, place func(string) string) error {
+func setPatchTargets(memory filesys.FileSystem, k *kustomization, selections *[]objectSelection, place func(string) string) error {
 	patches, found := patchesOf(memory, *k, place)
 	replacements, more := replacementsOf(memory, *k, place)
 	if found = append(found, more...); len(found) > 0 {
@@ -199,7 +199,7 @@ func setPatchTargets(memory filesys.FileSystem, k *kustomization, selections *[]
 	//lint:ignore SA1019 deprecated fields are read by krusty, too
 	k.PatchesStrategicMerge, k.PatchesJson6902 = nil, nil
 	for _, p := range patches {
-		*selections = append(*selections, p.selection)
+		*selections = append(*selections, p.objectSelection)
 		k.Patches, k.targetedPatches = append(k.Patches, p.Patch), append(k.targetedPatches, p)
 	}
 	*selections = append(*selections, replacements...)
@@ -257,7 +257,7 @@ func distributeToBundles(dir string, objects, index []Object, bundles []Bundle) 
 			obj.Origin = obj.Origin.withOverlay(dir)
 			changed = true
 		}
-		if setsSecretData(before, obj.Unstructured) {
+		if hasNewSecretData(before, obj.Unstructured) {
 			problems = append(problems, overlayFinding(written, schemas.TypeForbidden,
 				"the overlay sets data of Secret %s, but everyone can read a render; declare the Secret in the landscape, encrypted with SOPS", obj.GetName()))
 			continue
@@ -293,8 +293,8 @@ func overlayFinding(at Origin, kind schemas.ViolationType, format string, args .
 	return finding{Position: schemas.Position{File: at.File, Line: at.Line, Column: 1}, kind: kind, message: fmt.Sprintf(format, args...)}
 }
 
-// setsSecretData reports whether an overlay adds a Secret with values or changes its values.
-func setsSecretData(before, obj *unstructured.Unstructured) bool {
+// hasNewSecretData reports whether an overlay adds a Secret with values or changes its values.
+func hasNewSecretData(before, obj *unstructured.Unstructured) bool {
 	if kind := obj.GetKind(); kind != "Secret" && kind != "InternalSecret" {
 		return false
 	}

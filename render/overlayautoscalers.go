@@ -115,14 +115,14 @@ func (w *referenceWalk) requireSingleScaler(o Object) {
 			horizontal, vertical = other, o
 		}
 		of, by := valueIn(horizontal.Object, "spec", "scaleTargetRef"), valueIn(vertical.Object, "spec", "targetRef")
-		if horizontal.GetKind() != "HorizontalPodAutoscaler" || vertical.GetKind() != "VerticalPodAutoscaler" || !sameNamespace(other.GetNamespace(), w.namespace) ||
+		if horizontal.GetKind() != "HorizontalPodAutoscaler" || vertical.GetKind() != "VerticalPodAutoscaler" || !isSameNamespace(other.GetNamespace(), w.namespace) ||
 			targetText(of) != targetText(by) {
 			return ""
 		}
 		for _, metric := range mapsIn(valueIn(horizontal.Object, "spec", "metrics")) {
 			for _, way := range []string{"resource", "containerResource"} {
 				of, _ := metric[way].(map[string]any)
-				if textAt(of, "target", "type") == "Utilization" && setsRequest(vertical.Object, textAt(of, "container"), textAt(of, "name")) {
+				if textAt(of, "target", "type") == "Utilization" && isRequestAutoscaled(vertical.Object, textAt(of, "container"), textAt(of, "name")) {
 					return textAt(of, "name")
 				}
 			}
@@ -152,9 +152,9 @@ func targetText(ref any) string {
 	return textAt(of, "kind") + " " + textAt(of, "name")
 }
 
-// setsRequest reports whether a VerticalPodAutoscaler sets the request of a container; empty means
-// any. If policies name containers, it assumes that they cover all.
-func setsRequest(object map[string]any, container, resource string) bool {
+// isRequestAutoscaled reports whether a VerticalPodAutoscaler sets the request of a container;
+// empty means any. If policies name containers, it assumes that they cover all.
+func isRequestAutoscaled(object map[string]any, container, resource string) bool {
 	if textAt(object, "spec", "updatePolicy", "updateMode") == "Off" {
 		return false
 	}
@@ -183,7 +183,7 @@ func (w *referenceWalk) requireOnlyAutoscaler(o Object, field string) {
 	target := func(o Object) string { return targetText(valueIn(o.Object, "spec", field)) }
 	rivals := func(among []Object) []Object {
 		return slices.DeleteFunc(slices.Clone(among), func(other Object) bool {
-			return other.GetKind() != o.GetKind() || other.GetName() == o.GetName() || !sameNamespace(other.GetNamespace(), w.namespace) || target(other) != target(o)
+			return other.GetKind() != o.GetKind() || other.GetName() == o.GetName() || !isSameNamespace(other.GetNamespace(), w.namespace) || target(other) != target(o)
 		})
 	}
 	w.found = append(w.found, objectReference{

@@ -35,7 +35,7 @@ func (c *overlayCheck) warnOfChanges(k kustomization, made, before []Object) {
 			if everywhere[wrong.Path.String()] {
 				continue // one object is enough
 			}
-			at, by, ok := c.blamedPart(k, o, wrong, func(o Object, _ []Object) bool {
+			at, by, ok := c.faultyPart(k, o, wrong, func(o Object, _ []Object) bool {
 				return slices.ContainsFunc(breakingChanges(former, o), func(f structure.Finding) bool {
 					return f.Path.String() == wrong.Path.String() && f.Message == wrong.Message
 				})

@@ -20,7 +20,7 @@ func (w *referenceWalk) requireOnlySelector(o Object) {
 	rivals := func(among []Object) []Object {
 		return slices.DeleteFunc(slices.Clone(among), func(other Object) bool {
 			return len(podTemplates(other.Unstructured)) == 0 || other.GetName() == o.GetName() && other.GetKind() == o.GetKind() || other.GetKind() == "Job" || other.GetKind() == "CronJob" ||
-				!sameNamespace(other.GetNamespace(), w.namespace) || fmt.Sprint(labelsIn(valueIn(other.Object, "spec", "selector", "matchLabels"))) != fmt.Sprint(selector)
+				!isSameNamespace(other.GetNamespace(), w.namespace) || fmt.Sprint(labelsIn(valueIn(other.Object, "spec", "selector", "matchLabels"))) != fmt.Sprint(selector)
 		})
 	}
 	w.found = append(w.found, objectReference{
@@ -89,7 +89,7 @@ func (w *referenceWalk) requireQuotaAmounts(object map[string]any) {
 			for _, o := range among {
 				for _, template := range podTemplates(o.Unstructured) {
 					for _, container := range mapsIn(valueIn(template, "spec", "containers")) {
-						if sameNamespace(o.GetNamespace(), w.namespace) && valueIn(container, "resources", kind, resource) == nil && (kind == "limits" || valueIn(container, "resources", "limits", resource) == nil) {
+						if isSameNamespace(o.GetNamespace(), w.namespace) && valueIn(container, "resources", kind, resource) == nil && (kind == "limits" || valueIn(container, "resources", "limits", resource) == nil) {
 							names = append(names, o.GetKind()+" "+o.GetName())
 						}
 					}

@@ -19,7 +19,7 @@ func (w *referenceWalk) requireUnique(o Object) {
 	twins := func(among []Object) []Object {
 		byNamespace := map[string][]Object{}
 		for _, other := range among {
-			if gvk := other.GroupVersionKind(); gvk.GroupKind() == o.GroupVersionKind().GroupKind() && other.GetName() == o.GetName() && sameNamespace(other.GetNamespace(), w.namespace) {
+			if gvk := other.GroupVersionKind(); gvk.GroupKind() == o.GroupVersionKind().GroupKind() && other.GetName() == o.GetName() && isSameNamespace(other.GetNamespace(), w.namespace) {
 				byNamespace[other.GetNamespace()] = append(byNamespace[other.GetNamespace()], other)
 			}
 		}
@@ -50,9 +50,9 @@ func (w *referenceWalk) requireOnlyBudget(o Object) {
 	w.found = append(w.found, objectReference{
 		path: fieldpath.Path{"spec", "selector"}, isExclusive: true,
 		id:    fmt.Sprintf("PodDisruptionBudget %s alone for %s", o.GetName(), budgetSelector(o)),
-		isMet: func(among []Object) bool { _, _, found := rivalBudget(o, among); return !found },
+		isMet: func(among []Object) bool { _, _, found := competingBudget(o, among); return !found },
 		missingMessage: func(among []Object) string {
-			rival, pods, _ := rivalBudget(o, among)
+			rival, pods, _ := competingBudget(o, among)
 			return fmt.Sprintf("PodDisruptionBudget %s also selects pods of %s %s; API servers evict no pod with two budgets, so nodes cannot be drained: remove or change one",
 				rival.GetName(), pods.GetKind(), pods.GetName())
 		},
@@ -77,7 +77,7 @@ func (w *referenceWalk) requireEvictable(o Object) {
 			for _, pods := range among {
 				for _, template := range podTemplates(pods.Unstructured) {
 					replicas, given := valueIn(pods.Object, "spec", "replicas").(int64)
-					if isCount && given && sameNamespace(pods.GetNamespace(), o.GetNamespace()) && budgetSelector(o).Matches(labels.Set(labelsIn(valueIn(template, "metadata", "labels")))) && replicas > 0 && count >= replicas {
+					if isCount && given && isSameNamespace(pods.GetNamespace(), o.GetNamespace()) && budgetSelector(o).Matches(labels.Set(labelsIn(valueIn(template, "metadata", "labels")))) && replicas > 0 && count >= replicas {
 						return fmt.Sprintf("%s %s has %d replicas, and all must be available", pods.GetKind(), pods.GetName(), replicas)
 					}
 				}
@@ -92,12 +92,12 @@ func (w *referenceWalk) requireEvictable(o Object) {
 	})
 }
 
-// rivalBudget finds another PodDisruptionBudget for the same pods, and the object that creates
+// competingBudget finds another PodDisruptionBudget for the same pods, and the object that creates
 // these pods.
-func rivalBudget(o Object, among []Object) (rival, pods Object, found bool) {
+func competingBudget(o Object, among []Object) (rival, pods Object, found bool) {
 	own := budgetSelector(o)
 	for _, pods := range among {
-		if !sameNamespace(pods.GetNamespace(), o.GetNamespace()) {
+		if !isSameNamespace(pods.GetNamespace(), o.GetNamespace()) {
 			continue
 		}
 		for _, template := range podTemplates(pods.Unstructured) {
@@ -106,7 +106,7 @@ func rivalBudget(o Object, among []Object) (rival, pods Object, found bool) {
 				continue
 			}
 			for _, rival := range among {
-				if rival.GetKind() == "PodDisruptionBudget" && rival.GetName() != o.GetName() && sameNamespace(rival.GetNamespace(), o.GetNamespace()) && budgetSelector(rival).Matches(set) {
+				if rival.GetKind() == "PodDisruptionBudget" && rival.GetName() != o.GetName() && isSameNamespace(rival.GetNamespace(), o.GetNamespace()) && budgetSelector(rival).Matches(set) {
 					return rival, pods, true
 				}
 			}

@@ -130,14 +130,14 @@ func (w *itemWalk) finding(name *yamlv3.Node, path fieldpath.Path, known []strin
 	}
 	list := path[:len(path)-2].String()
 	message := fmt.Sprintf("adds an item to %s: %s has no %q there; %s To add it on purpose, use an operation add with the path /%s/-",
-		list, nameOfObject(w.object), name.Value, endSentence(hint), strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(list, "[", "/"), "]", ""), ".", "/"))
+		list, nameOfObject(w.object), name.Value, addFullStop(hint), strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(list, "[", "/"), "]", ""), ".", "/"))
 	if deletes {
 		message = fmt.Sprintf("deletes nothing: %s has no %q in %s; %s", nameOfObject(w.object), name.Value, list, hint)
 	}
 	return finding{Position: w.patch.position(name), field: w.patch.entry + ": " + path.String(), kind: schemas.TypeInvalid, rule: ruleOverlayItem, warning: true, message: message}
 }
 
-func endSentence(text string) string {
+func addFullStop(text string) string {
 	if strings.HasSuffix(text, "?") {
 		return text
 	}

@@ -36,7 +36,7 @@ func (c *overlayCheck) checkBuilt(k kustomization, objects []Object, bundles []B
 			minor = c.clusterMinor(bundles[0].Cluster)
 		}
 		for _, found := range c.checkOverlaidObject(o.Unstructured, minor) {
-			at, by, ok := c.blamedPart(k, o, found, func(o Object, _ []Object) bool {
+			at, by, ok := c.faultyPart(k, o, found, func(o Object, _ []Object) bool {
 				return slices.ContainsFunc(c.checkOverlaidObject(o.Unstructured, minor), func(f structure.Finding) bool {
 					return f.Path.String() == found.Path.String() && f.Message == found.Message
 				})
@@ -83,9 +83,9 @@ func (c *overlayCheck) checkOverlaidObject(o *unstructured.Unstructured, minor i
 	return found
 }
 
-// blamedPart finds the part of an overlay that makes a field wrong, and its position. is reports
+// faultyPart finds the part of an overlay that makes a field wrong, and its position. is reports
 // whether the field of an object is wrong, given all objects.
-func (c *overlayCheck) blamedPart(k kustomization, o Object, wrong structure.Finding, is func(Object, []Object) bool) (at schemas.Position, by kustomizationPart, ok bool) {
+func (c *overlayCheck) faultyPart(k kustomization, o Object, wrong structure.Finding, is func(Object, []Object) bool) (at schemas.Position, by kustomizationPart, ok bool) {
 	isWrong := func(part types.Kustomization) bool {
 		resources, err := krustyBuild(c.memory, k.path, part)
 		if err != nil {

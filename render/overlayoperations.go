@@ -60,7 +60,7 @@ func (c *overlayCheck) reportFailedOperation(p *patch, i int, o Object, text []b
 	item := resolveAlias(p.node).Content[i]
 	_, op := childNode(item, "op")
 	field, at := "path", item
-	if _, from := childNode(item, "from"); from != nil && !hasPointer(text, from.Value) {
+	if _, from := childNode(item, "from"); from != nil && !hasValueAtPointer(text, from.Value) {
 		field = "from"
 	}
 	_, value := childNode(item, field)
@@ -70,7 +70,7 @@ func (c *overlayCheck) reportFailedOperation(p *patch, i int, o Object, text []b
 	at = value
 	message := ""
 	switch {
-	case errors.Is(err, jsonpatch.ErrTestFailed) && hasPointer(text, value.Value):
+	case errors.Is(err, jsonpatch.ErrTestFailed) && hasValueAtPointer(text, value.Value):
 		message = fmt.Sprintf("the value at %s of %s differs", value.Value, nameOfObject(o))
 	case errors.Is(err, jsonpatch.ErrMissing), errors.Is(err, jsonpatch.ErrInvalidIndex), errors.Is(err, jsonpatch.ErrTestFailed), errors.Is(err, jsonpatch.ErrInvalid):
 		message = missingPathMessage(text, value.Value, op.Value, o)
@@ -129,8 +129,8 @@ func missingPathMessage(text []byte, pointer, op string, o Object) string {
 
 func nameOfObject(o Object) string { return o.GetKind() + " " + o.GetName() }
 
-// hasPointer reports whether a value exists at a JSON pointer.
-func hasPointer(text []byte, pointer string) bool {
+// hasValueAtPointer reports whether a value exists at a JSON pointer.
+func hasValueAtPointer(text []byte, pointer string) bool {
 	var value any
 	if json.Unmarshal(text, &value) != nil {
 		return false

@@ -74,7 +74,7 @@ func (c *overlayCheck) checkReferences(k kustomization, objects []Object, bundle
 				if r.isExclusive {
 					wrong.Type = string(schemas.TypeDuplicate)
 				}
-				at, _, ok := c.blamedPart(k, o, wrong, func(o Object, among []Object) bool {
+				at, _, ok := c.faultyPart(k, o, wrong, func(o Object, among []Object) bool {
 					return slices.ContainsFunc(broken(o, among), func(b objectReference) bool { return b.id == r.id })
 				})
 				f := objectFinding(at, o.Unstructured, wrong)

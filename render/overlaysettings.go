@@ -73,8 +73,8 @@ var (
 	// repeatableFlags are flags of Kubernetes that may occur several times.
 	repeatableFlags = []string{"api-audiences", "service-account-issuer", "service-account-key-file", "tls-sni-cert-key"}
 
-	durationForm = regexp.MustCompile(`^[0-9][0-9.]*[A-Za-z]*$`)
-	flagForm     = regexp.MustCompile(`^--?([A-Za-z][A-Za-z0-9.-]*)=(.*)$`)
+	durationPattern = regexp.MustCompile(`^[0-9][0-9.]*[A-Za-z]*$`)
+	flagPattern     = regexp.MustCompile(`^--?([A-Za-z][A-Za-z0-9.-]*)=(.*)$`)
 )
 
 // checkFlags finds values that Go programs reject, and flags that are set twice.
@@ -86,7 +86,7 @@ func (w *referenceWalk) checkFlags(path fieldpath.Path, spec map[string]any) {
 				items, _ := container[field].([]any)
 				for j, item := range items {
 					text, _ := item.(string)
-					parts := flagForm.FindStringSubmatch(text)
+					parts := flagPattern.FindStringSubmatch(text)
 					if parts == nil {
 						continue
 					}
@@ -127,7 +127,7 @@ func flagValueFault(name, value string) string {
 		}
 	case slices.Contains([]string{"yes", "no"}, value):
 		return "a switch is true or false"
-	case slices.ContainsFunc(durationEndings, func(ending string) bool { return strings.HasSuffix(name, ending) }) && !slices.Contains(secondsFlags, name) && durationForm.MatchString(value):
+	case slices.ContainsFunc(durationEndings, func(ending string) bool { return strings.HasSuffix(name, ending) }) && !slices.Contains(secondsFlags, name) && durationPattern.MatchString(value):
 		if _, err := time.ParseDuration(value); err != nil {
 			return "is not a duration such as 30s, 5m or 1h30m"
 		}

@@ -20,7 +20,7 @@ import (
 const (
 	clientLabelPrefix    = gardencorev1beta1.LabelNetworkPolicyToPrefix
 	worldPortsAnnotation = "networking.resources.gardener.cloud/from-world-to-ports"
-	allowedClient        = gardencorev1beta1.LabelNetworkPolicyAllowed
+	allowedClientLabel   = gardencorev1beta1.LabelNetworkPolicyAllowed
 )
 
 // requireClientServices requires the Services in labels of pods, if a Service has a similar name:
@@ -29,7 +29,7 @@ func (w *referenceWalk) requireClientServices(path fieldpath.Path, template map[
 	// findings are sorted by position
 	for label, value := range labelsIn(valueIn(template, "metadata", "labels")) {
 		id, is := strings.CutPrefix(label, clientLabelPrefix)
-		if !is || value != allowedClient {
+		if !is || value != allowedClientLabel {
 			continue
 		}
 		w.found = append(w.found, objectReference{
@@ -74,7 +74,7 @@ func servicePortIDs(among []Object, namespace string) (ids []string) {
 				target = port["port"]
 			}
 			id := fmt.Sprintf("%s-%s-%v", o.GetName(), strings.ToLower(portProtocol(port)), target)
-			if !sameNamespace(o.GetNamespace(), namespace) {
+			if !isSameNamespace(o.GetNamespace(), namespace) {
 				id = o.GetNamespace() + "-" + id
 			}
 			ids = append(ids, id)
@@ -133,8 +133,8 @@ func (w *referenceWalk) requireScrapeObjects(object map[string]any) {
 	}
 }
 
-// jobSelector matches the selection of a job in an expression.
-var jobSelector = regexp.MustCompile(`\bjob="([^"]+)"`)
+// jobSelectorPattern matches the selection of a job in an expression.
+var jobSelectorPattern = regexp.MustCompile(`\bjob="([^"]+)"`)
 
 // requireJobs requires the target of an alert, if something has a similar name: an alert on a
 // missing job fires never, or always.
@@ -150,7 +150,7 @@ func (w *referenceWalk) requireJobs(object map[string]any) {
 	}
 	for i, group := range mapsIn(valueIn(object, "spec", "groups")) {
 		for j, rule := range mapsIn(group["rules"]) {
-			for _, parts := range jobSelector.FindAllStringSubmatch(textAt(rule, "expr"), -1) {
+			for _, parts := range jobSelectorPattern.FindAllStringSubmatch(textAt(rule, "expr"), -1) {
 				name := parts[1]
 				w.found = append(w.found, objectReference{
 					path: fieldpath.Path{"spec", "groups", i, "rules", j, "expr"}, id: "job " + name, hasTypoHint: true,

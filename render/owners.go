@@ -123,13 +123,13 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 		versionErr := checkVersion(declaration, "spec.virtualCluster.kubernetes.version", garden.Spec.VirtualCluster.Kubernetes.Version)
 		problems = append(problems, versionErr)
 		in := Input{
-			Owner:         Owner{Kind: "garden", Name: garden.Name, UID: string(garden.UID), ControlPlaneNamespace: "garden"},
-			Objects:       map[string]map[string]any{"garden": b.garden},
-			GardenAPI:     b.gardenAPI,
-			FeatureGates:  b.gates,
-			Extensions:    extensionsIn(b.landscape),
-			TargetVersion: garden.Spec.VirtualCluster.Kubernetes.Version,
-			DeclaredAt:    declaration.Place(),
+			Owner:               Owner{Kind: "garden", Name: garden.Name, UID: string(garden.UID), ControlPlaneNamespace: "garden"},
+			Objects:             map[string]map[string]any{"garden": b.garden},
+			GardenAPI:           b.gardenAPI,
+			FeatureGates:        b.gates,
+			Extensions:          extensionsIn(b.landscape),
+			TargetVersion:       garden.Spec.VirtualCluster.Kubernetes.Version,
+			DeclarationPosition: declaration.PositionText(),
 		}
 		in.MarkRequiredExtensions()
 		if b.charts != nil {
@@ -145,15 +145,15 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 	for _, s := range seeds {
 		inputs = append(inputs, Input{
 			Owner:   Owner{Kind: "seed", Name: s.Object.Name, UID: string(s.Object.UID), ControlPlaneNamespace: "garden"},
-			Objects: b.withGarden("seed", b.seeds[s.Object.Name]), MutationChanges: b.seedChanges[s.Object.Name], DeclaredAt: s.Declaration.Place(),
-			GardenAPI: b.gardenAPI, FeatureGates: b.gates, SeedIsGarden: seedIsGarden(b.landscape.Config.Spec.Clusters, s.Object.Name),
+			Objects: b.withGarden("seed", b.seeds[s.Object.Name]), MutationChanges: b.seedChanges[s.Object.Name], DeclarationPosition: s.Declaration.PositionText(),
+			GardenAPI: b.gardenAPI, FeatureGates: b.gates, SeedIsGarden: isGardenSeed(b.landscape.Config.Spec.Clusters, s.Object.Name),
 		})
 	}
 	return inputs, errors.Join(problems...)
 }
 
-// seedIsGarden reports whether a Seed and the runtime cluster are declared with the same access.
-func seedIsGarden(clusters *landscapev1alpha1.Clusters, seed string) bool {
+// isGardenSeed reports whether a Seed and the runtime cluster are declared with the same access.
+func isGardenSeed(clusters *landscapev1alpha1.Clusters, seed string) bool {
 	if clusters == nil || clusters.Runtime == nil {
 		return false
 	}
@@ -202,7 +202,7 @@ func (b *ownerBuilder) withGarden(kind string, object map[string]any) map[string
 // shoot builds the input of a Shoot; the result is false if it is not bound to a Seed and waits for
 // the scheduler. It fills in the object. Open fields keep the values of before, which is the Shoot
 // at an earlier time, or nil for a new one.
-func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot], before *gardencorev1beta1.Shoot) (Input, bool, error) {
+func (b *ownerBuilder) shoot(declared landscapes.TypedObject[gardencorev1beta1.Shoot], before *gardencorev1beta1.Shoot) (Input, bool, error) {
 	s := declared.Object
 	profile, profileErr := b.cloudProfile(declared)
 	filled := b.shootMutations.MutateRenderedShoot(s, before)
@@ -246,7 +246,7 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot],
 			Kind: "shoot", Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
 			ControlPlaneNamespace: TechnicalID(project, s.Name),
 		},
-		Objects: objects, GardenAPI: b.gardenAPI, FeatureGates: b.gates, TargetVersion: s.Spec.Kubernetes.Version, MutationChanges: filled.Changes, DeclaredAt: declared.Declaration.Place(),
+		Objects: objects, GardenAPI: b.gardenAPI, FeatureGates: b.gates, TargetVersion: s.Spec.Kubernetes.Version, MutationChanges: filled.Changes, DeclarationPosition: declared.Declaration.PositionText(),
 	}
 	b.referenceDeclarations.addTo(&in)
 	return in, true, nil
@@ -262,7 +262,7 @@ func checkVersion(d *landscapes.Declaration, field, version string) error {
 
 // checkVersionComplete rejects a version that is still incomplete after the API's changes.
 func checkVersionComplete(d *landscapes.Declaration, field, version string) error {
-	if !mutation.IsOpenVersion(version) {
+	if !mutation.IsIncompleteVersion(version) {
 		return nil
 	}
 	return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q leaves the version open, and neither the cloud profile nor the time selects one; write the full version, such as %s", version, DefaultKubernetesVersion))
@@ -314,7 +314,7 @@ func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool, settin
 		inputs = slices.DeleteFunc(inputs, func(in Input) bool { return !only(in.Owner) })
 	}
 	results, problems := renderOwners(inputs, options)
-	return checkResults(inputs, results, problems, catalogue, ClusterOf(seeds))
+	return checkResults(inputs, results, problems, catalogue, ClusterNamer(seeds))
 }
 
 // Partial renders the valid parts of an invalid landscape for comparisons. The result must never be
@@ -356,9 +356,9 @@ func checkFlows(catalogue fs.FS, inputs []Input, bundles []Bundle) []error {
 	return problems
 }
 
-// ClusterOf names the cluster of a bundle: a seed by its own name, the API server of a Shoot by the
-// name of the Shoot.
-func ClusterOf(in map[string]string) func(Bundle) string {
+// ClusterNamer names the cluster of a bundle: a seed by its own name, the API server of a Shoot by
+// the name of the Shoot.
+func ClusterNamer(in map[string]string) func(Bundle) string {
 	return func(b Bundle) string {
 		switch {
 		case b.Cluster == ClusterSeed && b.Owner.Kind == "seed":

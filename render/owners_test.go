@@ -52,7 +52,7 @@ func TestOwners(t *testing.T) {
 
 	seeds, err := SeedsOfShoots(l)
 	require.NoError(t, err)
-	clusterOf := ClusterOf(seeds)
+	clusterOf := ClusterNamer(seeds)
 	assert.Equal(t, "eu", clusterOf(Bundle{Cluster: ClusterSeed, Owner: inputs[2].Owner}))
 	assert.Equal(t, "eu", clusterOf(Bundle{Cluster: ClusterSeed, Owner: inputs[1].Owner}))
 	assert.Equal(t, "shoot garden-dev/a", clusterOf(Bundle{Cluster: ClusterShoot, Owner: inputs[2].Owner}), "each Shoot has objects of the same names")

@@ -26,7 +26,7 @@ type patch struct {
 	// Patch is the entry with inline text. A strategic merge patch targets the object that it
 	// names.
 	types.Patch
-	selection
+	objectSelection
 	// entry is the field of the kustomization with the patch; start is the position of its text.
 	// node is its content; position is that of a part.
 	entry    string
@@ -35,8 +35,8 @@ type patch struct {
 	position func(*yamlv3.Node) schemas.Position
 }
 
-// selection is a part of a kustomization that selects objects.
-type selection struct {
+// objectSelection is a part of a kustomization that selects objects.
+type objectSelection struct {
 	at          schemas.Position
 	field       string
 	description string
@@ -297,8 +297,8 @@ func describeSelector(s types.Selector) string {
 }
 
 // replacementsOf reads the selections of a kustomization's replacements: sources and targets.
-func replacementsOf(files filesys.FileSystem, k kustomization, place func(string) string) ([]selection, findings) {
-	var out []selection
+func replacementsOf(files filesys.FileSystem, k kustomization, place func(string) string) ([]objectSelection, findings) {
+	var out []objectSelection
 	var problems findings
 	for i, r := range k.Replacements {
 		field := fmt.Sprintf("replacements[%d]", i)
@@ -322,14 +322,14 @@ func replacementsOf(files filesys.FileSystem, k kustomization, place func(string
 		for _, r := range list {
 			if r.Source != nil {
 				s := types.Selector{ResId: r.Source.ResId}
-				out = append(out, selection{at: at(".source"), field: field, description: describeSelector(s), kind: s.Kind, name: s.Name, matches: selectsAny(s)})
+				out = append(out, objectSelection{at: at(".source"), field: field, description: describeSelector(s), kind: s.Kind, name: s.Name, matches: selectsAny(s)})
 			}
 			for t, target := range r.Targets {
 				if target == nil || target.Select == nil {
 					continue
 				}
 				s := *target.Select
-				out = append(out, selection{at: at(fmt.Sprintf(".targets[%d].select", t)), field: field, description: describeSelector(s), kind: s.Kind, name: s.Name, matches: selectsAny(s, target.Reject...)})
+				out = append(out, objectSelection{at: at(fmt.Sprintf(".targets[%d].select", t)), field: field, description: describeSelector(s), kind: s.Kind, name: s.Name, matches: selectsAny(s, target.Reject...)})
 			}
 		}
 	}

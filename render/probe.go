@@ -12,12 +12,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// overlayProbe records, over several owners, which parts of an overlay have an effect.
-type overlayProbe struct {
+// overlayUsage records, over several owners, which parts of an overlay have an effect.
+type overlayUsage struct {
 	overlay    Overlay
 	applied    bool
 	changed    bool
-	selections []selection
+	selections []objectSelection
 	matched    []bool
 	// names are the names of the existing objects, by kind.
 	names map[string][]string
@@ -32,18 +32,18 @@ type overlayProbe struct {
 }
 
 // warn adds a warning, once for all owners.
-func (p *overlayProbe) warn(f finding) {
+func (p *overlayUsage) warn(f finding) {
 	if !slices.Contains(p.warnings, f) {
 		p.warnings = append(p.warnings, f)
 	}
 }
 
-func (p *overlayProbe) addOpenReference(r openReference) {
+func (p *overlayUsage) addOpenReference(r openReference) {
 	p.openReferences = append(p.openReferences, r)
 }
 
 // record records what the overlay matched and changed.
-func (p *overlayProbe) record(memory filesys.FileSystem, k kustomization, selections []selection, after resmap.ResMap, changed bool) error {
+func (p *overlayUsage) record(memory filesys.FileSystem, k kustomization, selections []objectSelection, after resmap.ResMap, changed bool) error {
 	p.applied, p.changed = true, p.changed || changed
 	if p.selections == nil {
 		p.selections, p.matched, p.names, p.descriptions = selections, make([]bool, len(selections)), map[string][]string{}, map[string]string{}
@@ -71,12 +71,12 @@ func (p *overlayProbe) record(memory filesys.FileSystem, k kustomization, select
 }
 
 // isComplete reports whether all parts have matched and something changed.
-func (p *overlayProbe) isComplete() bool {
+func (p *overlayUsage) isComplete() bool {
 	return p.applied && p.changed && !slices.Contains(p.matched, false)
 }
 
 // findings are the parts without effect for any owner.
-func (p *overlayProbe) findings() findings {
+func (p *overlayUsage) findings() findings {
 	out := slices.Clone(p.warnings)
 	for i, s := range p.selections {
 		if !p.matched[i] {
@@ -93,7 +93,7 @@ func (p *overlayProbe) findings() findings {
 }
 
 // suggestObjects names the objects that were probably meant.
-func (p *overlayProbe) suggestObjects(s selection) string {
+func (p *overlayUsage) suggestObjects(s objectSelection) string {
 	names := slices.Compact(slices.Sorted(slices.Values(p.names[s.kind])))
 	switch {
 	case s.image != "":
@@ -125,11 +125,11 @@ func (p *overlayProbe) suggestObjects(s selection) string {
 }
 
 // imageSelections are the images that a kustomization replaces.
-func imageSelections(k kustomization) []selection {
-	var out []selection
+func imageSelections(k kustomization) []objectSelection {
+	var out []objectSelection
 	for i, image := range k.Images {
 		field := fmt.Sprintf("images[%d]", i)
-		out = append(out, selection{at: k.position(field), field: field, description: fmt.Sprintf("image %q", image.Name), image: image.Name, matches: func(objects resmap.ResMap) bool {
+		out = append(out, objectSelection{at: k.position(field), field: field, description: fmt.Sprintf("image %q", image.Name), image: image.Name, matches: func(objects resmap.ResMap) bool {
 			for _, r := range objects.Resources() {
 				content, err := r.Map()
 				if err == nil && slices.Contains(imagesIn(content), image.Name) {

@@ -13,7 +13,7 @@ import (
 
 // cloudProfile returns the CloudProfile of a Shoot as its components see it, or nil if the Shoot
 // names none, which the schemas report.
-func (b *ownerBuilder) cloudProfile(declared landscapes.Typed[gardencorev1beta1.Shoot]) (map[string]any, error) {
+func (b *ownerBuilder) cloudProfile(declared landscapes.TypedObject[gardencorev1beta1.Shoot]) (map[string]any, error) {
 	spec := declared.Object.Spec
 	kind, name, field := gardencorev1beta1.CloudProfileKind, "", "spec.cloudProfile.name"
 	if spec.CloudProfile != nil {
@@ -42,7 +42,7 @@ func didYouMean(name string, known []string) string {
 }
 
 // namespacedCloudProfile merges a NamespacedCloudProfile into its parent.
-func (b *ownerBuilder) namespacedCloudProfile(shoot landscapes.Typed[gardencorev1beta1.Shoot], name string) (map[string]any, error) {
+func (b *ownerBuilder) namespacedCloudProfile(shoot landscapes.TypedObject[gardencorev1beta1.Shoot], name string) (map[string]any, error) {
 	kind := schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: gardencorev1beta1.NamespacedCloudProfileKind}
 	namespace := shoot.Object.Namespace
 	declaration := b.shootObjects.byName[objectName{kind, namespace, name}]
@@ -51,7 +51,7 @@ func (b *ownerBuilder) namespacedCloudProfile(shoot landscapes.Typed[gardencorev
 	}
 	own := &gardencorev1beta1.NamespacedCloudProfile{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(declaration.Object().Object, own); err != nil {
-		return nil, declaration.Wrap(err)
+		return nil, declaration.WrapError(err)
 	}
 	parent, ok := b.profiles[own.Spec.Parent.Name]
 	if !ok {

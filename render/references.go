@@ -28,9 +28,9 @@ const (
 	annotationReferencePrefix = "reference.resources.gardener.cloud/"
 )
 
-// hashNames renames marked ConfigMaps and Secrets to <name>-<8 hex of their data> and updates
-// references in the pod templates of the same component.
-func hashNames(objects []Object) error {
+// appendNameHashes renames marked ConfigMaps and Secrets to <name>-<8 hex of their data> and
+// updates references in the pod templates of the same component.
+func appendNameHashes(objects []Object) error {
 	renamed := map[string]string{} // "<kind>/<namespace>/<name>" to the new name
 	for _, obj := range objects {
 		if removeMark(obj.Unstructured, MarkHashedName) != "true" {

@@ -30,7 +30,7 @@ func (r Result) Secrets() (map[string]json.RawMessage, error) {
 			continue
 		}
 		for name, request := range c.Secrets {
-			if known, ok := out[name]; ok && !sameJSON(known, request) {
+			if known, ok := out[name]; ok && !isSameJSON(known, request) {
 				return nil, fmt.Errorf("components %s and %s ask for secret %s in different ways", from[name], c.Path, name)
 			}
 			out[name], from[name] = request, c.Path
@@ -39,8 +39,8 @@ func (r Result) Secrets() (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// sameJSON compares content: CUE writes fields in the order of the component.
-func sameJSON(a, b json.RawMessage) bool {
+// isSameJSON compares content: CUE writes fields in the order of the component.
+func isSameJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
@@ -74,7 +74,7 @@ type pendingOwners struct {
 func newPending(inputs []Input, opts Options) *pendingOwners {
 	p := &pendingOwners{inputs: inputs, errs: make([]error, len(inputs))}
 	if opts.kinds == nil {
-		opts.kinds = newKinds(opts)
+		opts.kinds = newKindSchemas(opts)
 	}
 	for i := range inputs {
 		var found []*task
@@ -125,10 +125,10 @@ func collectResult(tasks []*task) (Result, error) {
 // taskError names the owner of a failing component. CUE names only positions in the catalogue, even
 // if a value of a declaration is to blame.
 func taskError(t *task) error {
-	if t.in.DeclaredAt == "" || len(findingsIn(t.err)) > 0 {
+	if t.in.DeclarationPosition == "" || len(findingsIn(t.err)) > 0 {
 		return fmt.Errorf("%s, component %s: %w", t.in.Owner, t.dir, t.err)
 	}
-	return fmt.Errorf("%s (declared in %s), component %s: %w", t.in.Owner, t.in.DeclaredAt, t.dir, t.err)
+	return fmt.Errorf("%s (declared in %s), component %s: %w", t.in.Owner, t.in.DeclarationPosition, t.dir, t.err)
 }
 
 func renderComponent(eval *evaluator, dir string, in *Input, images map[string]string, opts Options) (Component, []Bundle, error) {
@@ -272,7 +272,7 @@ func (c Component) finishBundles(bundles []Bundle, replicas map[workloadKey]int6
 	if err := c.applyHighAvailability(bundles, replicas); err != nil {
 		return err
 	}
-	if err := hashNames(all); err != nil {
+	if err := appendNameHashes(all); err != nil {
 		return err
 	}
 	annotateReferences(all)

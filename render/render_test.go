@@ -62,7 +62,7 @@ func TestDuplicatesBetweenOwners(t *testing.T) {
 		return Bundle{Name: name, Component: owner.Kind + "/c", Owner: owner, Cluster: ClusterSeed, Namespace: "ns", Objects: []Object{o}}
 	}
 	seed, a, b := Owner{Kind: "seed", Name: "eu"}, Owner{Kind: "shoot", Namespace: "n", Name: "a"}, Owner{Kind: "shoot", Namespace: "n", Name: "b"}
-	clusterOf := ClusterOf(map[string]string{"n/a": "eu", "n/b": "us"})
+	clusterOf := ClusterNamer(map[string]string{"n/a": "eu", "n/b": "us"})
 	bundles := []Bundle{bundle(seed, "one", "g/v1", "x"), bundle(a, "two", "g/v2", "x"), bundle(b, "two", "g/v1", "x"), bundle(a, "three", "h/v1", "x")}
 	errs := duplicateObjectsAcrossBundles(bundles, clusterOf, false)
 	require.Len(t, errs, 1)
@@ -111,7 +111,7 @@ func TestOnly(t *testing.T) {
 	files := map[string]string{
 		"garden/a/component.cue": component("cue: ["+oneConfigMap+"]", ""), "garden/b/component.cue": "package component\n\ncomponent: nonsense: true\n",
 	}
-	res, err := Render(gardenInput(), Options{Catalogue: smallCatalogue(t, files), Only: []string{"garden/a"}})
+	res, err := Render(gardenInput(), Options{Catalogue: smallCatalogue(t, files), OnlyComponents: []string{"garden/a"}})
 	require.NoError(t, err)
 	require.Len(t, res.Components, 1)
 	assert.Equal(t, "garden/a", res.Components[0].Path)

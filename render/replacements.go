@@ -12,10 +12,10 @@ import (
 // Errors of krusty about replacements (sigs.k8s.io/kustomize/api/filters/replacement), which have
 // no position.
 var (
-	noSource      = regexp.MustCompile(`nothing selected by `)
-	noSourceField = regexp.MustCompile("fieldPath `([^`]*)` is missing for replacement source")
-	noTargetField = regexp.MustCompile(`unable to find (?:or create )?field "([^"]*)" in replacement target`)
-	manySources   = regexp.MustCompile(`multiple matches for selector`)
+	noSourcePattern      = regexp.MustCompile(`nothing selected by `)
+	noSourceFieldPattern = regexp.MustCompile("fieldPath `([^`]*)` is missing for replacement source")
+	noTargetFieldPattern = regexp.MustCompile(`unable to find (?:or create )?field "([^"]*)" in replacement target`)
+	manySourcesPattern   = regexp.MustCompile(`multiple matches for selector`)
 )
 
 // failedReplacement finds the failing part of a replacement and explains the error.
@@ -32,16 +32,16 @@ func failedReplacement(k kustomization, i int, said string) finding {
 		return at("", "%s", redactError(said))
 	}
 	source := describeSelector(types.Selector{ResId: r.Source.ResId})
-	if noSource.MatchString(said) {
+	if noSourcePattern.MatchString(said) {
 		return at(".source", "there is no %s to take the value from", source)
 	}
-	if manySources.MatchString(said) {
+	if manySourcesPattern.MatchString(said) {
 		return at(".source", "several objects are selected: name the one to take the value from by kind, name and namespace")
 	}
-	if m := noSourceField.FindStringSubmatch(said); m != nil {
+	if m := noSourceFieldPattern.FindStringSubmatch(said); m != nil {
 		return at(".source.fieldPath", "%s has no field %q", source, m[1])
 	}
-	if m := noTargetField.FindStringSubmatch(said); m != nil {
+	if m := noTargetFieldPattern.FindStringSubmatch(said); m != nil {
 		for t, target := range r.Targets {
 			for p, path := range target.FieldPaths {
 				if path == m[1] {

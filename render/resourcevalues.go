@@ -109,8 +109,8 @@ func decodeWithToken[V any](text string, tokens map[string]V) (string, bool) {
 	return "", false
 }
 
-// resourceTemplate matches a reference (upstream: pkg/apis/core/v1beta1/constants/utils.go).
-var resourceTemplate = regexp.MustCompile(`\{\{\s*\.resources\.([a-zA-Z0-9]+)\.data\.([a-zA-Z0-9]+)\s*\}\}`)
+// resourceTemplatePattern matches a reference (upstream: pkg/apis/core/v1beta1/constants/utils.go).
+var resourceTemplatePattern = regexp.MustCompile(`\{\{\s*\.resources\.([a-zA-Z0-9]+)\.data\.([a-zA-Z0-9]+)\s*\}\}`)
 
 // resourceValues are the values that a chart takes from resources.
 type resourceValues struct {
@@ -126,7 +126,7 @@ func (r resourceValues) insertTokens(values map[string]any, seed string) (map[st
 	tokens := map[string]FilledValue{}
 	var problems []error
 	named := func(template string) string {
-		found := resourceTemplate.FindStringSubmatch(template)
+		found := resourceTemplatePattern.FindStringSubmatch(template)
 		i := slices.IndexFunc(r.resources, func(one gardencorev1.NamedResourceReference) bool { return one.Name == found[1] })
 		if i < 0 {
 			problems = append(problems, fmt.Errorf("%s refers to the resource %q, which is not in spec.deployment.resources", template, found[1]))
@@ -150,7 +150,7 @@ func (r resourceValues) insertTokens(values map[string]any, seed string) (map[st
 				v[i] = walk(v[i])
 			}
 		case string:
-			return resourceTemplate.ReplaceAllStringFunc(v, named)
+			return resourceTemplatePattern.ReplaceAllStringFunc(v, named)
 		}
 		return value
 	}
@@ -170,7 +170,7 @@ func hasTemplates(value any) bool {
 	case []any:
 		return slices.ContainsFunc(v, hasTemplates)
 	case string:
-		return resourceTemplate.MatchString(v)
+		return resourceTemplatePattern.MatchString(v)
 	}
 	return false
 }

@@ -30,23 +30,23 @@ func (s settings) hasKind(kind string) bool {
 	return len(s.kinds) == 0 || slices.Contains(s.kinds, kind)
 }
 
-// At sets the time of the render: versions in a cloud profile expire, so it determines the version
-// of a Shoot with an incomplete one. Without a time, such a Shoot cannot be rendered. Shoots with
-// full versions do not depend on it.
-func At(now time.Time) Setting { return func(s *settings) { s.now = now } }
+// WithTime sets the time of the render: versions in a cloud profile expire, so it determines the
+// version of a Shoot with an incomplete one. Without a time, such a Shoot cannot be rendered.
+// Shoots with full versions do not depend on it.
+func WithTime(now time.Time) Setting { return func(s *settings) { s.now = now } }
 
-// RulesPassed means that the rules about a whole landscape (package crosscheck) have passed.
+// WithPassedRules means that the rules about a whole landscape (package crosscheck) have passed.
 // CheckLandscape then reads Shoots only if an overlay or a component of the landscape is for
 // Shoots.
-func RulesPassed() Setting { return func(s *settings) { s.rulesPassed = true } }
+func WithPassedRules() Setting { return func(s *settings) { s.rulesPassed = true } }
 
-// ChecksPassed means that CheckLandscape found no error in this landscape with this catalogue.
+// WithPassedChecks means that CheckLandscape found no error in this landscape with this catalogue.
 // LandscapeOptions does not repeat the check.
-func ChecksPassed() Setting { return func(s *settings) { s.checksPassed = true } }
+func WithPassedChecks() Setting { return func(s *settings) { s.checksPassed = true } }
 
-// OwnersOf builds only owners of the given kinds: garden, seed and shoot. It reads no Shoots unless
-// they are included.
-func OwnersOf(kinds ...string) Setting { return func(s *settings) { s.kinds = kinds } }
+// WithOwnerKinds builds only owners of the given kinds: garden, seed and shoot. It reads no Shoots
+// unless they are included.
+func WithOwnerKinds(kinds ...string) Setting { return func(s *settings) { s.kinds = kinds } }
 
 // WithCharts pulls the charts of Extensions, by reference. A missing chart is then an error;
 // without it, bundles of charts have no objects.

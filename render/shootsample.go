@@ -36,7 +36,7 @@ func (s *shootSample) include(d *landscapes.Declaration) bool {
 	if s.limit == 0 { // no sample
 		return true
 	}
-	form := shootForm(d)
+	form := shootShape(d)
 	if s.count >= s.limit || s.count >= s.limit/2 && s.forms[form] {
 		return false
 	}
@@ -48,8 +48,9 @@ func (s *shootSample) include(d *landscapes.Declaration) bool {
 	return true
 }
 
-// shootForm describes the form of a Shoot: its fields, switches, types, purpose and minor versions.
-func shootForm(d *landscapes.Declaration) string {
+// shootShape describes the form of a Shoot: its fields, switches, types, purpose and minor
+// versions.
+func shootShape(d *landscapes.Declaration) string {
 	var lines []string
 	var walk func(path string, value any)
 	walk = func(path string, value any) {
@@ -82,8 +83,8 @@ func shootForm(d *landscapes.Declaration) string {
 	return strings.Join(slices.Compact(lines), "\n")
 }
 
-// isBound reports whether a Shoot names its Seed: other Shoots are not rendered.
-func isBound(d *landscapes.Declaration) bool {
+// hasSeed reports whether a Shoot names its Seed: other Shoots are not rendered.
+func hasSeed(d *landscapes.Declaration) bool {
 	// any other type means unbound
 	seed, _, _ := unstructured.NestedString(d.Object().Object, "spec", "seedName")
 	return seed != ""
@@ -111,7 +112,7 @@ func (c *ownerComparison) limitComponents(catalogue fs.FS) error {
 		after := &c.new.Inputs[i]
 		before := old[after.Owner.String()]
 		if before != nil && digestInput(*before, InputDigest{}) == digestInput(*after, InputDigest{}) {
-			before.Only, after.Only = between[after.Owner.Kind], between[after.Owner.Kind]
+			before.OnlyComponents, after.OnlyComponents = between[after.Owner.Kind], between[after.Owner.Kind]
 		}
 	}
 	return nil
@@ -120,7 +121,7 @@ func (c *ownerComparison) limitComponents(catalogue fs.FS) error {
 // changedComponents are the components of a kind that settings change; they are nil for all. Which
 // components use an image is unknown before rendering.
 func changedComponents(catalogue fs.FS, kind string, old, new Options) ([]string, error) {
-	if !reflect.DeepEqual(old.ImageOverrides, new.ImageOverrides) || !slices.Equal(old.Only, new.Only) {
+	if !reflect.DeepEqual(old.ImageOverrides, new.ImageOverrides) || !slices.Equal(old.OnlyComponents, new.OnlyComponents) {
 		return nil, nil
 	}
 	dirs, err := componentDirs(catalogue, kind)

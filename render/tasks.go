@@ -34,7 +34,7 @@ func tasksOf(in *Input, opts *Options) ([]*task, error) {
 	}
 	var tasks []*task
 	for _, dir := range dirs {
-		if isSelected(dir, opts.Only) && (in.Only == nil || slices.Contains(in.Only, dir)) {
+		if isSelected(dir, opts.OnlyComponents) && (in.OnlyComponents == nil || slices.Contains(in.OnlyComponents, dir)) {
 			tasks = append(tasks, &task{in: in, opts: opts, images: images, dir: dir})
 		}
 	}
@@ -48,10 +48,10 @@ const tasksPerWorker = 4
 // ownersPerWorker is the minimum of owners per worker for units of one owner.
 const ownersPerWorker = 4
 
-// workUnits are tasks that one worker runs in sequence. For few owners, a unit is one component,
+// taskBatches are tasks that one worker runs in sequence. For few owners, a unit is one component,
 // which is built once for all of them; larger components come first. For many owners, a unit is one
 // owner, whose declarations are encoded once.
-func workUnits(catalogue fs.FS, tasks []*task) [][]*task {
+func taskBatches(catalogue fs.FS, tasks []*task) [][]*task {
 	byOwner, byDir := map[*Input][]*task{}, map[string][]*task{}
 	var owners []*Input
 	var dirs []string
@@ -139,7 +139,7 @@ func runTasksOn(cores int, catalogue fs.FS, tasks []*task, from *evaluatorPool) 
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
 
-	work := workUnits(catalogue, tasks)
+	work := taskBatches(catalogue, tasks)
 	var next atomic.Int64
 	var group sync.WaitGroup
 	var panicked atomic.Pointer[any]
@@ -152,7 +152,7 @@ func runTasksOn(cores int, catalogue fs.FS, tasks []*task, from *evaluatorPool) 
 		eval := from.get(catalogue, dirs)
 		for i := next.Add(1) - 1; int(i) < len(work); i = next.Add(1) - 1 {
 			for _, t := range work[i] {
-				if eval.evaluations++; eval.evaluations > recycleAfter {
+				if eval.evaluations++; eval.evaluations > maxComponentsPerContext {
 					eval = newEvaluator(catalogue, dirs...)
 				}
 				t.component, t.bundles, t.err = renderComponent(eval, t.dir, t.in, t.images, *t.opts)

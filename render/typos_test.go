@@ -52,9 +52,9 @@ func typosIn(t *testing.T, bundles []Bundle) map[string]seededTypo {
 				continue
 			}
 			typo := seededTypo{component: b.Component, engine: engineOf(o), object: o.Unstructured, field: []string{"metadata", "labels"}}
-			kind := newKinds(Options{Catalogue: components.FS}).schemaOf(o.GroupVersionKind())
+			kind := newKindSchemas(Options{Catalogue: components.FS}).schemaOf(o.GroupVersionKind())
 			require.NotNil(t, kind, "%s: no schema", o.GroupVersionKind())
-			if spec := kind.Root.Properties["spec"]; spec != nil && !spec.Open && spec.Type == "object" {
+			if spec := kind.Root.Properties["spec"]; spec != nil && !spec.AllowsUnknownFields && spec.Type == "object" {
 				typo.field = []string{"spec", slices.MaxFunc(spec.FieldNames(), func(a, b string) int { return len(a) - len(b) })}
 			} else if spec == nil {
 				names := slices.DeleteFunc(kind.Root.FieldNames(), func(n string) bool { return slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, n) })

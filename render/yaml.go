@@ -110,17 +110,17 @@ func isPlain(v any) bool {
 // ambiguous strings mean something else to a YAML 1.1 reader (yes, off, 1_000, 12:30) when they are
 // not quoted.
 var (
-	ambiguousNumber = regexp.MustCompile(`^[-+.0-9][-+.0-9_:eExXoOa-fA-F]*$`)
-	ambiguousWord   = regexp.MustCompile(`^(?:[yYnN]|[yY]es|YES|[nN]o|NO|[tT]rue|TRUE|[fF]alse|FALSE|[oO]n|ON|[oO]ff|OFF|[nN]ull|NULL|~|=|<<)$`)
+	ambiguousNumberPattern = regexp.MustCompile(`^[-+.0-9][-+.0-9_:eExXoOa-fA-F]*$`)
+	ambiguousWordPattern   = regexp.MustCompile(`^(?:[yYnN]|[yY]es|YES|[nN]o|NO|[tT]rue|TRUE|[fF]alse|FALSE|[oO]n|ON|[oO]ff|OFF|[nN]ull|NULL|~|=|<<)$`)
 )
 
-// longestWord is the length of the longest match of ambiguousWord.
-const longestWord = len("false")
+// maxAmbiguousWordLength is the length of the longest match of ambiguousWordPattern.
+const maxAmbiguousWordLength = len("false")
 
 func stringNode(s string) *yamlv3.Node {
 	node := &yamlv3.Node{}
 	node.SetString(s)
-	if ambiguousNumber.MatchString(s) || len(s) <= longestWord && ambiguousWord.MatchString(s) {
+	if ambiguousNumberPattern.MatchString(s) || len(s) <= maxAmbiguousWordLength && ambiguousWordPattern.MatchString(s) {
 		node.Style = yamlv3.DoubleQuotedStyle
 	}
 	return node

@@ -118,7 +118,7 @@ func (f yamlFile) checkShape(target reflect.Type) findings {
 	var out findings
 	if f.root != nil {
 		s := shapeCheck{file: f.name, out: &out}
-		s.value(f.root, target, nil)
+		s.checkValue(f.root, target, nil)
 	}
 	return out
 }
@@ -141,7 +141,7 @@ const maxDepth = 64
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-func (s shapeCheck) value(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
+func (s shapeCheck) checkValue(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
 	node = resolveAlias(node)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -159,21 +159,21 @@ func (s shapeCheck) value(node *yamlv3.Node, t reflect.Type, path fieldpath.Path
 			s.report(node, path, schemas.TypeTypeInvalid, "must be an object with fields")
 			return
 		}
-		s.mapping(node, t, path)
+		s.checkMapping(node, t, path)
 	case reflect.Slice:
 		if node.Kind != yamlv3.SequenceNode {
 			s.report(node, path, schemas.TypeTypeInvalid, "must be a list")
 			return
 		}
 		for i, item := range node.Content {
-			s.value(item, t.Elem(), path.Append(i))
+			s.checkValue(item, t.Elem(), path.Append(i))
 		}
 	default:
-		s.scalar(node, t.Kind(), path)
+		s.checkScalar(node, t.Kind(), path)
 	}
 }
 
-func (s shapeCheck) mapping(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
+func (s shapeCheck) checkMapping(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
 	var fields map[string]reflect.Type
 	if t.Kind() == reflect.Struct {
 		fields = jsonFields(t)
@@ -194,7 +194,7 @@ func (s shapeCheck) mapping(node *yamlv3.Node, t reflect.Type, path fieldpath.Pa
 		}
 		seen[key.Value] = true
 		if fields == nil {
-			s.value(value, t.Elem(), path.Append(step))
+			s.checkValue(value, t.Elem(), path.Append(step))
 			continue
 		}
 		field, ok := fields[key.Value]
@@ -206,16 +206,16 @@ func (s shapeCheck) mapping(node *yamlv3.Node, t reflect.Type, path fieldpath.Pa
 			s.report(key, path.Append(step), schemas.TypeForbidden, "the field %q does not exist%s", key.Value, hint)
 			continue
 		}
-		s.value(value, field, path.Append(step))
+		s.checkValue(value, field, path.Append(step))
 	}
 }
 
-// yaml11Bool are words that the decoders read as true or false unless quoted.
-var yaml11Bool = regexp.MustCompile(`^([yYnN]|[yY]es|YES|[nN]o|NO|[oO]n|ON|[oO]ff|OFF)$`)
+// yaml11BoolPattern are words that the decoders read as true or false unless quoted.
+var yaml11BoolPattern = regexp.MustCompile(`^([yYnN]|[yY]es|YES|[nN]o|NO|[oO]n|ON|[oO]ff|OFF)$`)
 
-func (s shapeCheck) scalar(node *yamlv3.Node, want reflect.Kind, path fieldpath.Path) {
+func (s shapeCheck) checkScalar(node *yamlv3.Node, want reflect.Kind, path fieldpath.Path) {
 	tag := node.ShortTag()
-	if node.Style == 0 && yaml11Bool.MatchString(node.Value) {
+	if node.Style == 0 && yaml11BoolPattern.MatchString(node.Value) {
 		tag = "!!bool"
 	}
 	switch {

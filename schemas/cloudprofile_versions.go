@@ -12,7 +12,7 @@ import (
 // the version is unavailable.
 var versionStages = [...]string{"preview", "supported", "deprecated", "expired"}
 
-var kubernetesVersionForm = regexp.MustCompile(`^([0-9]+\.){2}[0-9]+$`)
+var kubernetesVersionPattern = regexp.MustCompile(`^([0-9]+\.){2}[0-9]+$`)
 
 func checkProfileKubernetesVersions(in ruleInput) []finding {
 	r, versions := &findingCollector{}, fieldValue{value: in.object}.lookup("spec", "kubernetes", "versions")
@@ -21,7 +21,7 @@ func checkProfileKubernetesVersions(in ruleInput) []finding {
 	var newest *semver.Version
 	for _, version := range versions.items() {
 		text := version.lookup("version").text()
-		if !kubernetesVersionForm.MatchString(text) {
+		if !kubernetesVersionPattern.MatchString(text) {
 			r.add(version.lookup("version").withPath(version.path), TypeInvalid, "the version %q does not have the form 1.34.1", text)
 		}
 		r.checkClassifications(version, lifecycles)

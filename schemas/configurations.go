@@ -139,7 +139,7 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 	}
 	clean, _ := known.kind.Normalise(object.content)
 	broken := structuralFindings(known.kind, clean)
-	clean, misspelt, names := correctNames(known.kind, clean, broken)
+	clean, misspelt, names := correctFieldNames(known.kind, clean, broken)
 	if len(names) > 0 {
 		clean, _ = known.kind.Normalise(clean)
 		broken = append(misspelt, structuralFindings(known.kind, clean)...)
@@ -192,7 +192,7 @@ func findOpenObjects(path fieldpath.Path, n *structure.Node, value any, found []
 	}
 	switch v := value.(type) {
 	case map[string]any:
-		if n.Open && len(n.Properties) == 0 {
+		if n.AllowsUnknownFields && len(n.Properties) == 0 {
 			return append(found, embeddedObject{path, v})
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {

@@ -6,7 +6,7 @@ func checkNamespacedVersions(in ruleInput) []finding {
 	r, spec := &findingCollector{}, fieldValue{value: in.object}.lookup("spec")
 	lifecycles := in.landscape.isGardenerGateOn("VersionClassificationLifecycle")
 	for _, version := range spec.lookup("kubernetes", "versions").items() {
-		if text := version.lookup("version").text(); !kubernetesVersionForm.MatchString(text) {
+		if text := version.lookup("version").text(); !kubernetesVersionPattern.MatchString(text) {
 			r.add(version.lookup("version").withPath(version.path), TypeInvalid, "the version %q does not have the form 1.34.1", text)
 		}
 		r.checkClassifications(version, lifecycles)

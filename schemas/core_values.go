@@ -8,10 +8,10 @@ import (
 )
 
 var (
-	// templateExpression matches any template in a text.
-	templateExpression = regexp.MustCompile(`\{\{[^{}]*\}\}`)
-	// resourceReference matches the only template that values may have.
-	resourceReference = regexp.MustCompile(`^\{\{\s*\.resources\.([a-zA-Z0-9]+)\.data\.([a-zA-Z0-9]+)\s*\}\}$`)
+	// templateExpressionPattern matches any template in a text.
+	templateExpressionPattern = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+	// resourceReferencePattern matches the only template that values may have.
+	resourceReferencePattern = regexp.MustCompile(`^\{\{\s*\.resources\.([a-zA-Z0-9]+)\.data\.([a-zA-Z0-9]+)\s*\}\}$`)
 )
 
 // checkDeploymentValues checks the values of a ControllerDeployment of either version.
@@ -52,15 +52,15 @@ func (r *findingCollector) checkTemplateReferences(values, resources fieldValue)
 		}
 	}
 	walkTexts(values.value, func(text string) {
-		for _, template := range templateExpression.FindAllString(text, -1) {
-			reference := resourceReference.FindStringSubmatch(template)
+		for _, template := range templateExpressionPattern.FindAllString(text, -1) {
+			reference := resourceReferencePattern.FindStringSubmatch(template)
 			if reference == nil {
 				add("the template %s is not of the form {{ .resources.NAME.data.KEY }}, with letters and digits", template)
 			} else if !names[reference[1]] {
 				add("the template %s refers to the resource %q, which is not in %s%s", template, reference[1], resources.path, suggestionHint(reference[1], slices.Sorted(maps.Keys(names))))
 			}
 		}
-		rest := templateExpression.ReplaceAllString(text, "")
+		rest := templateExpressionPattern.ReplaceAllString(text, "")
 		for _, brace := range []string{"{{", "}}"} {
 			if strings.Contains(rest, brace) {
 				add("a text has %q without its other half", brace)

@@ -31,7 +31,7 @@ func (d *dataReport) add(path fieldpath.Path, typ ViolationType, format string, 
 func (d *dataReport) addValues(object map[string]any, field string, encoded bool) map[string]any {
 	values, _ := object[field].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if words := keyProblem(key); words != "" {
+		if words := dataKeyProblem(key); words != "" {
 			d.add(fieldpath.Path{field, fieldpath.Key(key)}, TypeInvalid, "the key %q %s", key, words)
 		}
 		value, _ := values[key].(string)
@@ -50,7 +50,7 @@ func (d *dataReport) addValues(object map[string]any, field string, encoded bool
 	return values
 }
 
-func keyProblem(key string) string {
+func dataKeyProblem(key string) string {
 	switch {
 	case len(utilvalidation.IsConfigMapKey(key)) == 0:
 		return ""

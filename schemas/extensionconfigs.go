@@ -39,7 +39,7 @@ var extensionConfigurationSchemas = sync.OnceValues(func() (map[schema.GroupVers
 		c, ok := known[gvk]
 		if !ok {
 			c = configurationSchema{configurationType{gvk: gvk, processName: "the extension", releasedSeparately: true}, structure.MetadataOnlyKind(gvk)}
-			c.kind.Root.Open = columns[2] == ""
+			c.kind.Root.AllowsUnknownFields = columns[2] == ""
 			known[gvk] = c
 		}
 		if err := addSchemaField(c.kind.Root, columns[2], columns[3], columns[4]); err != nil {
@@ -112,7 +112,7 @@ func newSchemaNode(typ, values string) (*structure.Node, error) {
 	case "quantity":
 		return &structure.Node{IntOrString: true, AllowsFraction: true}, nil
 	case "any":
-		return &structure.Node{Open: true}, nil
+		return &structure.Node{AllowsUnknownFields: true}, nil
 	}
 	return nil, fmt.Errorf("there is no type %q", typ)
 }

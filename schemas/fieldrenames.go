@@ -15,10 +15,10 @@ type fieldRename struct{ written, meant string }
 // fieldRenames are in the order of discovery: outer fields first.
 type fieldRenames []fieldRename
 
-// correctNames returns an object with the most likely names of misspelt fields. So their content is
-// checked in the same run, and they do not count as missing. It also returns the findings about the
-// names.
-func correctNames(kind *structure.Kind, object map[string]any, broken []finding) (map[string]any, []finding, fieldRenames) {
+// correctFieldNames returns an object with the most likely names of misspelt fields. So their
+// content is checked in the same run, and they do not count as missing. It also returns the
+// findings about the names.
+func correctFieldNames(kind *structure.Kind, object map[string]any, broken []finding) (map[string]any, []finding, fieldRenames) {
 	var misspelt []finding
 	var all fieldRenames
 	for len(all) < 100 { // each round may reveal names inside the fields of the last one

@@ -93,7 +93,7 @@ func FuzzRules(f *testing.F) {
 				require.NoError(t, err)
 				for _, v := range found {
 					require.NotContains(t, v.Message, ruleFailureMessage, "%s", v)
-					require.NotEqual(t, crashFinding.message, v.Message, "%s", v)
+					require.NotEqual(t, panicFinding.message, v.Message, "%s", v)
 				}
 			}
 		}
@@ -127,7 +127,7 @@ func FuzzStructure(f *testing.F) {
 		}
 		object, _ := kind.Normalise(changed.(map[string]any))
 		if used++; used%200 == 0 {
-			w.recycle()
+			w.resetContext()
 		}
 		inCUE, err := w.rejectedFields(kind, object)
 		require.NoError(t, err)

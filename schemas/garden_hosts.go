@@ -25,8 +25,8 @@ func gardenDomains(garden map[string]any) (ingress, virtual []fieldValue, dashbo
 		gardenComponent(garden, "gardenerDashboard").lookup("domain"), gardenComponent(garden, "gardenerDiscoveryServer").lookup("domain")
 }
 
-// derivedHosts returns the names that the catalogue makes of the domains (components/garden).
-func derivedHosts(garden map[string]any) []gardenHost {
+// catalogueHosts returns the names that the catalogue makes of the domains (components/garden).
+func catalogueHosts(garden map[string]any) []gardenHost {
 	ingress, virtual, dashboard, discovery := gardenDomains(garden)
 	var hosts []gardenHost
 	add := func(domain fieldValue, behind string, prefixes ...string) {
@@ -58,7 +58,7 @@ func derivedHosts(garden map[string]any) []gardenHost {
 func checkGardenHosts(in ruleInput) []finding {
 	r := &findingCollector{}
 	known := map[string]gardenHost{}
-	for _, host := range derivedHosts(in.object) {
+	for _, host := range catalogueHosts(in.object) {
 		known[host.name] = host
 	}
 	_, _, dashboard, discovery := gardenDomains(in.object)
@@ -109,7 +109,7 @@ func GardenDNSNames(garden map[string]any) []GardenDNSName {
 	for _, domain := range virtual {
 		made[domain.lookup("name").path] = true
 	}
-	for _, host := range derivedHosts(garden) {
+	for _, host := range catalogueHosts(garden) {
 		add(host.sourceField, host.name, host.target, made[host.sourceField.path])
 	}
 	for behind, domain := range map[string]fieldValue{"the dashboard": dashboard, "the discovery server": discovery} {
@@ -188,7 +188,7 @@ func checkGardenHostLengths(in ruleInput) []finding {
 	const most = validation.DNS1123SubdomainMaxLength
 	ingress, virtual, dashboard, discovery := gardenDomains(in.object)
 	longest := map[string]string{}
-	for _, host := range derivedHosts(in.object) {
+	for _, host := range catalogueHosts(in.object) {
 		if len(host.name) > len(longest[host.sourceField.path]) {
 			longest[host.sourceField.path] = host.name
 		}

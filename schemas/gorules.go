@@ -57,15 +57,15 @@ var cachedGoRules = sync.OnceValue(goRules)
 // goRules lists the rules in Go, with the reason why each is not in CUE.
 func goRules() []goRule {
 	return slices.Concat(
-		withFile("gorules.go", anyGoRules()), withFile("gorules_garden.go", gardenGoRules()), withFile("gorules_seed.go", seedGoRules()),
-		withFile("gorules_shoot.go", shootGoRules()), withFile("gorules_project.go", projectGoRules()), withFile("gorules_cloudprofile.go", cloudProfileGoRules()),
-		withFile("gorules_core.go", coreGoRules()), withFile("gorules_seedmanagement.go", seedManagementGoRules()),
-		withFile("gorules_extensions.go", extensionsGoRules()), withFile("gorules_landscape.go", landscapeGoRules()), withFile("gorules_effect.go", ineffectiveValueGoRules()), withFile("gorules_requests.go", requestGoRules()), withFile("gorules_plausible.go", plausibilityGoRules()), withFile("gorules_kubernetes.go", kubernetesGoRules()), withFile("listkeys.go", listKeyRules()),
+		withSourceFile("gorules.go", anyGoRules()), withSourceFile("gorules_garden.go", gardenGoRules()), withSourceFile("gorules_seed.go", seedGoRules()),
+		withSourceFile("gorules_shoot.go", shootGoRules()), withSourceFile("gorules_project.go", projectGoRules()), withSourceFile("gorules_cloudprofile.go", cloudProfileGoRules()),
+		withSourceFile("gorules_core.go", coreGoRules()), withSourceFile("gorules_seedmanagement.go", seedManagementGoRules()),
+		withSourceFile("gorules_extensions.go", extensionsGoRules()), withSourceFile("gorules_landscape.go", landscapeGoRules()), withSourceFile("gorules_effect.go", ineffectiveValueGoRules()), withSourceFile("gorules_requests.go", requestGoRules()), withSourceFile("gorules_plausible.go", plausibilityGoRules()), withSourceFile("gorules_kubernetes.go", kubernetesGoRules()), withSourceFile("listkeys.go", listKeyRules()),
 	)
 }
 
-// withFile records the file of this package that lists the rules.
-func withFile(file string, rules []goRule) []goRule {
+// withSourceFile records the file of this package that lists the rules.
+func withSourceFile(file string, rules []goRule) []goRule {
 	for i := range rules {
 		rules[i].File = "schemas/" + file
 	}
@@ -142,7 +142,7 @@ func checkUnknownKind(object *unstructured.Unstructured) []finding {
 			findings = append(findings, dropFollowUps(rule.findings(ruleInput{kind: kind, object: clean}), findings)...)
 		}
 	}
-	return dedupe(findings)
+	return dropDuplicateFindings(findings)
 }
 
 // protectedKinds lists the kinds, by group, whose deletion needs a confirmation. Seeds are our

@@ -29,10 +29,10 @@ func kubernetesGoRulesFor(kind, prefix, at string, read func(ruleInput) (fieldVa
 	}
 	return []goRule{
 		rule("kube-apiserver-starts", "kube-apiserver starts with its configuration",
-			"Gardener accepts more than kube-apiserver does, so a new kube-apiserver would never start. Configurations of admission plugins have the type and the fields that the plugin reads."+inGoVersions+inGoShared,
+			"Gardener accepts more than kube-apiserver does, so a new kube-apiserver would never start. Configurations of admission plugins have the type and the fields that the plugin reads."+goReasonVersions+goReasonShared,
 			sourceAPIServerStart, SeverityError, checkAPIServerStart, "kubeAPIServer"),
 		rule("kube-apiserver-ignored", "kube-apiserver uses every setting of its configuration",
-			"Some admission plugins ignore unknown fields, and kubeconfigs come from the declaration. Remove the field."+inGoShared,
+			"Some admission plugins ignore unknown fields, and kubeconfigs come from the declaration. Remove the field."+goReasonShared,
 			sourcePluginConfigs, SeverityWarning, checkIgnoredAPIServerSettings, "kubeAPIServer"),
 	}
 }

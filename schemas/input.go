@@ -34,7 +34,7 @@ type LazyObject struct {
 	Read func() *unstructured.Unstructured
 }
 
-func (l *LazyObject) orRead(object *unstructured.Unstructured) *unstructured.Unstructured {
+func (l *LazyObject) readIfNil(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if object != nil || l == nil {
 		return object
 	}
@@ -48,10 +48,10 @@ func (in *Input) IsDeclared() bool { return in.Object != nil || in.Lazy != nil }
 func (in *Input) HasOld() bool { return in.Old != nil || in.OldLazy != nil }
 
 // Content returns the object, or nil if it is being removed.
-func (in *Input) Content() *unstructured.Unstructured { return in.Lazy.orRead(in.Object) }
+func (in *Input) Content() *unstructured.Unstructured { return in.Lazy.readIfNil(in.Object) }
 
 // OldContent returns the object before the change, or nil for a new one.
-func (in *Input) OldContent() *unstructured.Unstructured { return in.OldLazy.orRead(in.Old) }
+func (in *Input) OldContent() *unstructured.Unstructured { return in.OldLazy.readIfNil(in.Old) }
 
 // Identity returns kind, namespace and name without reading the content.
 func (in *Input) Identity() (kind schema.GroupVersionKind, namespace, name string) {

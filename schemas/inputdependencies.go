@@ -69,8 +69,8 @@ func (m inputPaths) withStep(name string) inputPaths {
 	return out
 }
 
-// addWhole records that all of a value is read.
-func (r *dependencyFinder) addWhole(m inputPaths) {
+// addWholeValue records that all of a value is read.
+func (r *dependencyFinder) addWholeValue(m inputPaths) {
 	for _, p := range m {
 		p.root.selectionAt(p.path).isWhole = true
 	}
@@ -154,7 +154,7 @@ func (r *dependencyFinder) resolve(expr ast.Expr, s *lexicalScope) inputPaths {
 		if x.Op == token.MUL { // marks a default
 			return m
 		}
-		r.addWhole(m)
+		r.addWholeValue(m)
 	case *ast.BinaryExpr:
 		switch {
 		case isOldNullCheck(x):
@@ -164,45 +164,45 @@ func (r *dependencyFinder) resolve(expr ast.Expr, s *lexicalScope) inputPaths {
 		case x.Op == token.OR:
 			return append(r.resolve(x.X, s), r.resolve(x.Y, s)...)
 		default:
-			r.addWhole(r.resolve(x.X, s))
-			r.addWhole(r.resolve(x.Y, s))
+			r.addWholeValue(r.resolve(x.X, s))
+			r.addWholeValue(r.resolve(x.Y, s))
 		}
 	case *ast.SelectorExpr:
 		m := r.resolve(x.X, s)
 		if name, _, err := ast.LabelName(x.Sel); err == nil {
 			return m.withStep(name)
 		}
-		r.addWhole(m)
+		r.addWholeValue(m)
 	case *ast.IndexExpr:
 		m := r.resolve(x.X, s)
 		if name, ok := indexText(x.Index); ok {
 			return m.withStep(name)
 		}
-		r.addWhole(r.resolve(x.Index, s))
+		r.addWholeValue(r.resolve(x.Index, s))
 		r.addShape(m)
 		return m.withStep(anyItem)
 	case *ast.SliceExpr:
 		for _, part := range []ast.Expr{x.X, x.Low, x.High} {
-			r.addWhole(r.resolve(part, s))
+			r.addWholeValue(r.resolve(part, s))
 		}
 	case *ast.CallExpr:
 		r.addCall(x, s)
 	case *ast.Interpolation:
 		for _, part := range x.Elts {
-			r.addWhole(r.resolve(part, s))
+			r.addWholeValue(r.resolve(part, s))
 		}
 	case *ast.ListLit:
 		for _, item := range x.Elts {
-			r.addWhole(r.resolve(item, s))
+			r.addWholeValue(r.resolve(item, s))
 		}
 	case *ast.Ellipsis:
-		r.addWhole(r.resolve(x.Type, s))
+		r.addWholeValue(r.resolve(x.Type, s))
 	case *ast.StructLit:
 		r.addStruct(x, s)
 	case *ast.Comprehension:
 		r.addComprehension(x, s)
 	default:
-		r.addEverything(x, s)
+		r.addAllNames(x, s)
 	}
 	return nil
 }
@@ -213,9 +213,9 @@ func (r *dependencyFinder) addCall(x *ast.CallExpr, s *lexicalScope) {
 		r.addShape(r.resolve(x.Args[0], s))
 		return
 	}
-	r.addWhole(r.resolve(x.Fun, s))
+	r.addWholeValue(r.resolve(x.Fun, s))
 	for _, argument := range x.Args {
-		r.addWhole(r.resolve(argument, s))
+		r.addWholeValue(r.resolve(argument, s))
 	}
 }
 
@@ -239,17 +239,17 @@ func (r *dependencyFinder) addStruct(x *ast.StructLit, s *lexicalScope) {
 			switch label := e.Label.(type) {
 			case *ast.Ident, *ast.BasicLit: // it names a field and refers to nothing
 			case ast.Expr:
-				r.addWhole(r.resolve(label, s))
+				r.addWholeValue(r.resolve(label, s))
 			default:
-				r.addEverything(e.Label, s)
+				r.addAllNames(e.Label, s)
 			}
-			r.addWhole(r.resolve(e.Value, s))
+			r.addWholeValue(r.resolve(e.Value, s))
 		case *ast.EmbedDecl:
-			r.addWhole(r.resolve(e.Expr, s))
+			r.addWholeValue(r.resolve(e.Expr, s))
 		case *ast.Comprehension:
 			r.addComprehension(e, s)
 		default:
-			r.addEverything(e, s)
+			r.addAllNames(e, s)
 		}
 	}
 }
@@ -280,24 +280,24 @@ func (r *dependencyFinder) addComprehension(x *ast.Comprehension, s *lexicalScop
 			items := source.withStep(anyItem)
 			s = s.with(c.Value.Name, func() inputPaths { return items })
 		case *ast.IfClause:
-			r.addWhole(r.resolve(c.Condition, s))
+			r.addWholeValue(r.resolve(c.Condition, s))
 		case *ast.LetClause:
 			s = s.with(c.Ident.Name, r.resolveOnce(c.Expr, s))
 		default:
-			r.addEverything(c, s)
+			r.addAllNames(c, s)
 		}
 	}
-	r.addWhole(r.resolve(x.Value, s))
+	r.addWholeValue(r.resolve(x.Value, s))
 	if x.Fallback != nil {
-		r.addEverything(x.Fallback, s)
+		r.addAllNames(x.Fallback, s)
 	}
 }
 
-// addEverything reads all names in a node.
-func (r *dependencyFinder) addEverything(node ast.Node, s *lexicalScope) {
+// addAllNames reads all names in a node.
+func (r *dependencyFinder) addAllNames(node ast.Node, s *lexicalScope) {
 	ast.Walk(node, func(n ast.Node) bool {
 		if name, ok := n.(*ast.Ident); ok {
-			r.addWhole(r.resolveName(name.Name, s))
+			r.addWholeValue(r.resolveName(name.Name, s))
 		}
 		return true
 	}, nil)
@@ -442,7 +442,7 @@ func (d *ruleDeclarations) add(name string, expr ast.Expr) {
 // dependenciesOf returns what a rule reads, directly or through declarations, and their names.
 func (d *ruleDeclarations) dependenciesOf(id string) (inputDependencies, map[string]bool) {
 	r := &dependencyFinder{declarations: d, dependencies: newInputDependencies(), resolved: map[string]inputPaths{}}
-	r.addWhole(r.resolveName(id, nil))
+	r.addWholeValue(r.resolveName(id, nil))
 	names := map[string]bool{}
 	for name := range r.resolved {
 		names[name] = name != id

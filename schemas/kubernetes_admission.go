@@ -21,7 +21,7 @@ type pluginConfig struct {
 	// types are the types that the plugin reads, newest first; they are empty if it needs no
 	// apiVersion and kind.
 	types  []pluginConfigType
-	fields objectForm
+	fields fieldChecks
 	// lenient means that the plugin drops unknown fields.
 	lenient bool
 }
@@ -41,60 +41,60 @@ type pluginReport struct {
 	featureGates      fieldValue
 }
 
-var webhookTypes = []pluginConfigType{
+var webhookConfigTypes = []pluginConfigType{
 	{apiVersion: "apiserver.config.k8s.io/v1", kind: "WebhookAdmissionConfiguration"},
 	{apiVersion: "apiserver.k8s.io/v1alpha1", kind: "WebhookAdmission", removed: 36},
 }
 
-var webhookForm = objectForm{"kubeConfigFile": formKubeconfigPath, "staticManifestsDir": formStaticManifests}
+var webhookConfigChecks = fieldChecks{"kubeConfigFile": checkKubeconfigPath, "staticManifestsDir": checkStaticManifests}
 
 var pluginConfigs = map[string]pluginConfig{
 	"EventRateLimit": {
 		types:   []pluginConfigType{{apiVersion: "eventratelimit.admission.k8s.io/v1alpha1", kind: "Configuration"}},
-		fields:  objectForm{"limits": formList(formObject(eventLimitForm))},
+		fields:  fieldChecks{"limits": listCheck(objectCheck(eventLimitChecks))},
 		lenient: true,
 	},
 	"ImagePolicyWebhook": {
-		fields: objectForm{"imagePolicy": formObject(objectForm{
-			"kubeConfigFile": formKubeconfigPath, "defaultAllow": formBoolean,
-			"allowTTL": formNumber(-1, 1800), "denyTTL": formNumber(-1, 1800), "retryBackoff": formNumber(-1, 300000),
+		fields: fieldChecks{"imagePolicy": objectCheck(fieldChecks{
+			"kubeConfigFile": checkKubeconfigPath, "defaultAllow": checkBooleanValue,
+			"allowTTL": numberCheck(-1, 1800), "denyTTL": numberCheck(-1, 1800), "retryBackoff": numberCheck(-1, 300000),
 		})},
 		lenient: true,
 	},
-	"MutatingAdmissionWebhook":   {types: webhookTypes, fields: webhookForm},
-	"ValidatingAdmissionWebhook": {types: webhookTypes, fields: webhookForm},
-	"PodNodeSelector":            {fields: objectForm{"podNodeSelectorPluginConfig": formNodeSelectors}, lenient: true},
+	"MutatingAdmissionWebhook":   {types: webhookConfigTypes, fields: webhookConfigChecks},
+	"ValidatingAdmissionWebhook": {types: webhookConfigTypes, fields: webhookConfigChecks},
+	"PodNodeSelector":            {fields: fieldChecks{"podNodeSelectorPluginConfig": checkNodeSelectors}, lenient: true},
 	"ShootDNSRewriting": {
 		types:   []pluginConfigType{{apiVersion: "shootdnsrewriting.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
-		fields:  objectForm{"commonSuffixes": formDistinctNames("a suffix of names, such as .example.com", dnsSuffixProblems)},
+		fields:  fieldChecks{"commonSuffixes": distinctNamesCheck("a suffix of names, such as .example.com", dnsSuffixProblems)},
 		lenient: true,
 	},
 	"ShootResourceReservation": {
 		types:   []pluginConfigType{{apiVersion: "shootresourcereservation.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
-		fields:  objectForm{"useGKEFormula": formBoolean, "selector": formAny},
+		fields:  fieldChecks{"useGKEFormula": checkBooleanValue, "selector": acceptAny},
 		lenient: true,
 	},
 	"ShootTolerationRestriction": {
 		types:   []pluginConfigType{{apiVersion: "shoottolerationrestriction.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
-		fields:  objectForm{"defaults": formList(formShootToleration), "whitelist": formList(formShootToleration)},
+		fields:  fieldChecks{"defaults": listCheck(checkShootTolerationSetting), "whitelist": listCheck(checkShootTolerationSetting)},
 		lenient: true,
 	},
 	// Gardener's own rule checks its type.
-	"PodSecurity": {fields: objectForm{
-		"apiVersion": formText, "kind": formText,
-		"defaults": formObject(objectForm{
-			"enforce": formPodSecurityLevel, "audit": formPodSecurityLevel, "warn": formPodSecurityLevel,
-			"enforce-version": formPodSecurityVersion, "audit-version": formPodSecurityVersion, "warn-version": formPodSecurityVersion,
+	"PodSecurity": {fields: fieldChecks{
+		"apiVersion": checkTextValue, "kind": checkTextValue,
+		"defaults": objectCheck(fieldChecks{
+			"enforce": checkPodSecurityLevel, "audit": checkPodSecurityLevel, "warn": checkPodSecurityLevel,
+			"enforce-version": checkPodSecurityVersion, "audit-version": checkPodSecurityVersion, "warn-version": checkPodSecurityVersion,
 		}),
-		"exemptions": formObject(objectForm{
-			"namespaces":     formDistinctNames("the name of a namespace", validation.IsDNS1123Label),
-			"runtimeClasses": formDistinctNames("the name of a RuntimeClass", validation.IsDNS1123Subdomain),
-			"usernames":      formDistinctNames("the name of a user", emptyTextProblems),
+		"exemptions": objectCheck(fieldChecks{
+			"namespaces":     distinctNamesCheck("the name of a namespace", validation.IsDNS1123Label),
+			"runtimeClasses": distinctNamesCheck("the name of a RuntimeClass", validation.IsDNS1123Subdomain),
+			"usernames":      distinctNamesCheck("the name of a user", emptyTextProblems),
 		}),
 	}},
 	"PodTolerationRestriction": {
 		types:   []pluginConfigType{{apiVersion: "podtolerationrestriction.admission.k8s.io/v1alpha1", kind: "Configuration"}},
-		fields:  objectForm{"default": formList(formPodToleration), "whitelist": formList(formPodToleration)},
+		fields:  fieldChecks{"default": listCheck(checkPodTolerationSetting), "whitelist": listCheck(checkPodTolerationSetting)},
 		lenient: true,
 	},
 	"ResourceQuota": {
@@ -103,7 +103,7 @@ var pluginConfigs = map[string]pluginConfig{
 			{apiVersion: "resourcequota.admission.k8s.io/v1beta1", kind: "Configuration"},
 			{apiVersion: "resourcequota.admission.k8s.io/v1alpha1", kind: "Configuration"},
 		},
-		fields: objectForm{"limitedResources": formList(formLimitedResource)},
+		fields: fieldChecks{"limitedResources": listCheck(checkLimitedResource)},
 	},
 }
 
@@ -143,7 +143,7 @@ func (r *pluginReport) checkRequired(plugin fieldValue) {
 func (r *pluginReport) checkConfiguration(config fieldValue, known pluginConfig) {
 	fields := known.fields
 	if len(known.types) > 0 {
-		fields = objectForm{"apiVersion": formText, "kind": formText}
+		fields = fieldChecks{"apiVersion": checkTextValue, "kind": checkTextValue}
 		for name, check := range known.fields {
 			fields[name] = check
 		}
@@ -160,15 +160,15 @@ func (r *pluginReport) checkConfiguration(config fieldValue, known pluginConfig)
 			}
 		}
 	}
-	formObject(fields)(r, config)
+	objectCheck(fields)(r, config)
 }
 
-// formKubeconfigPath reports a path that the render sets.
-func formKubeconfigPath(r *pluginReport, field fieldValue) {
+// checkKubeconfigPath reports a path that the render sets.
+func checkKubeconfigPath(r *pluginReport, field fieldValue) {
 	r.ignored.add(field, TypeForbidden, "has no effect: kubeconfigSecretName of the plugin sets the kubeconfig")
 }
 
-func formStaticManifests(r *pluginReport, field fieldValue) {
+func checkStaticManifests(r *pluginReport, field fieldValue) {
 	const gate = "ManifestBasedAdmissionControlConfig"
 	switch {
 	case r.minor < 36:
@@ -182,23 +182,23 @@ func formStaticManifests(r *pluginReport, field fieldValue) {
 
 const maxInt32 = 1<<31 - 1
 
-var eventLimitForm = objectForm{
-	"type": formOneOf("Server", "Namespace", "User", "SourceAndObject"), "qps": formNumber(1, maxInt32), "burst": formNumber(1, maxInt32),
-	"cacheSize": formNumber(0, maxInt32),
+var eventLimitChecks = fieldChecks{
+	"type": oneOfCheck("Server", "Namespace", "User", "SourceAndObject"), "qps": numberCheck(1, maxInt32), "burst": numberCheck(1, maxInt32),
+	"cacheSize": numberCheck(0, maxInt32),
 }
 
-func formLimitedResource(r *pluginReport, field fieldValue) {
-	formObject(objectForm{"apiGroup": formText, "resource": formText, "matchContains": formList(formText), "matchScopes": formList(formObject(objectForm{
-		"scopeName": formText, "operator": formOneOf("In", "NotIn", "Exists", "DoesNotExist"), "values": formList(formText),
+func checkLimitedResource(r *pluginReport, field fieldValue) {
+	objectCheck(fieldChecks{"apiGroup": checkTextValue, "resource": checkTextValue, "matchContains": listCheck(checkTextValue), "matchScopes": listCheck(objectCheck(fieldChecks{
+		"scopeName": checkTextValue, "operator": oneOfCheck("In", "NotIn", "Exists", "DoesNotExist"), "values": listCheck(checkTextValue),
 	}))})(r, field)
 	if name := field.lookup("resource"); name.value == nil || name.value == "" {
 		r.rejected.add(name, TypeRequired, "must name the resource that is limited, such as pods")
 	}
 }
 
-// formNodeSelectors checks selectors of nodes, one text for each namespace. With a wrong one
+// checkNodeSelectors checks selectors of nodes, one text for each namespace. With a wrong one
 // kube-apiserver starts, but creates no pod in the namespace.
-func formNodeSelectors(r *pluginReport, field fieldValue) {
+func checkNodeSelectors(r *pluginReport, field fieldValue) {
 	if _, ok := field.value.(map[string]any); !ok {
 		r.addTypeError(field, "an object with a selector for each namespace")
 		return
@@ -219,15 +219,15 @@ func formNodeSelectors(r *pluginReport, field fieldValue) {
 // clusterDefaultSelectorKey is the selector for namespaces without their own.
 const clusterDefaultSelectorKey = "clusterDefaultNodeSelector"
 
-func formPodSecurityLevel(r *pluginReport, field fieldValue) {
+func checkPodSecurityLevel(r *pluginReport, field fieldValue) {
 	if field.value != "" {
-		formOneOf("privileged", "baseline", "restricted")(r, field)
+		oneOfCheck("privileged", "baseline", "restricted")(r, field)
 	}
 }
 
 var podSecurityVersionPattern = regexp.MustCompile(`^(|latest|v1\.(0|[1-9][0-9]*))$`)
 
-func formPodSecurityVersion(r *pluginReport, field fieldValue) {
+func checkPodSecurityVersion(r *pluginReport, field fieldValue) {
 	if _, ok := field.value.(string); !ok {
 		r.addTypeError(field, "a text")
 	} else if !podSecurityVersionPattern.MatchString(field.text()) {
@@ -237,10 +237,10 @@ func formPodSecurityVersion(r *pluginReport, field fieldValue) {
 	}
 }
 
-// formShootToleration checks a toleration of Shoots: a taint of a Seed has a key, and may have a
-// value.
-func formShootToleration(r *pluginReport, field fieldValue) {
-	formObject(objectForm{"key": formText, "value": formText})(r, field)
+// checkShootTolerationSetting checks a toleration of Shoots: a taint of a Seed has a key, and may
+// have a value.
+func checkShootTolerationSetting(r *pluginReport, field fieldValue) {
+	objectCheck(fieldChecks{"key": checkTextValue, "value": checkTextValue})(r, field)
 	if key := field.lookup("key"); key.text() == "" {
 		r.rejected.add(key, TypeRequired, "must be the key of a taint of Seeds")
 	}
@@ -263,9 +263,9 @@ func emptyTextProblems(name string) []string {
 	return nil
 }
 
-func formPodToleration(r *pluginReport, field fieldValue) {
-	formObject(objectForm{"key": formText, "operator": formOneOf("", "Equal", "Exists"), "value": formText, "effect": formOneOf("", "NoSchedule", "PreferNoSchedule", "NoExecute"),
-		"tolerationSeconds": formNumber(-(1 << 53), 1<<53)})(r, field)
+func checkPodTolerationSetting(r *pluginReport, field fieldValue) {
+	objectCheck(fieldChecks{"key": checkTextValue, "operator": oneOfCheck("", "Equal", "Exists"), "value": checkTextValue, "effect": oneOfCheck("", "NoSchedule", "PreferNoSchedule", "NoExecute"),
+		"tolerationSeconds": numberCheck(-(1 << 53), 1<<53)})(r, field)
 	key, operator, value := field.lookup("key"), field.lookup("operator"), field.lookup("value")
 	switch exists := operator.text() == "Exists"; {
 	case key.text() == "" && !exists:

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// objectForm is the shape of an object: a check for each field, applied if the field is set.
-type objectForm map[string]func(*pluginReport, fieldValue)
+// fieldChecks is the shape of an object: a check for each field, applied if the field is set.
+type fieldChecks map[string]func(*pluginReport, fieldValue)
 
 // addUnknownField reports a field that the plugin does not have.
 func (r *pluginReport) addUnknownField(field fieldValue, known []string) {
@@ -42,8 +42,8 @@ func isList(field fieldValue) bool {
 	return ok
 }
 
-// formObject checks that a value is an object that has only fields of the form.
-func formObject(f objectForm) func(*pluginReport, fieldValue) {
+// objectCheck checks that a value is an object that has only fields of the form.
+func objectCheck(f fieldChecks) func(*pluginReport, fieldValue) {
 	return func(r *pluginReport, field fieldValue) {
 		if _, ok := field.value.(map[string]any); !ok {
 			r.addTypeError(field, "an object")
@@ -67,8 +67,8 @@ func formObject(f objectForm) func(*pluginReport, fieldValue) {
 	}
 }
 
-// formList checks a list, and its items with a function.
-func formList(check func(*pluginReport, fieldValue)) func(*pluginReport, fieldValue) {
+// listCheck checks a list, and its items with a function.
+func listCheck(check func(*pluginReport, fieldValue)) func(*pluginReport, fieldValue) {
 	return func(r *pluginReport, field fieldValue) {
 		if !isList(field) {
 			r.addTypeError(field, "a list")
@@ -80,23 +80,23 @@ func formList(check func(*pluginReport, fieldValue)) func(*pluginReport, fieldVa
 	}
 }
 
-// formAny accepts a value that other rules check.
-func formAny(*pluginReport, fieldValue) {}
+// acceptAny accepts a value that other rules check.
+func acceptAny(*pluginReport, fieldValue) {}
 
-func formText(r *pluginReport, field fieldValue) {
+func checkTextValue(r *pluginReport, field fieldValue) {
 	if _, ok := field.value.(string); !ok {
 		r.addTypeError(field, "a text")
 	}
 }
 
-func formBoolean(r *pluginReport, field fieldValue) {
+func checkBooleanValue(r *pluginReport, field fieldValue) {
 	if _, ok := field.value.(bool); !ok {
 		r.addTypeError(field, "true or false")
 	}
 }
 
-// formNumber checks a whole number in bounds.
-func formNumber(low, high float64) func(*pluginReport, fieldValue) {
+// numberCheck checks a whole number in bounds.
+func numberCheck(low, high float64) func(*pluginReport, fieldValue) {
 	return func(r *pluginReport, field fieldValue) {
 		if n, ok := field.number(); !ok {
 			r.addTypeError(field, "a number")
@@ -108,7 +108,7 @@ func formNumber(low, high float64) func(*pluginReport, fieldValue) {
 	}
 }
 
-func formOneOf(allowed ...string) func(*pluginReport, fieldValue) {
+func oneOfCheck(allowed ...string) func(*pluginReport, fieldValue) {
 	return func(r *pluginReport, field fieldValue) {
 		if _, ok := field.value.(string); !ok {
 			r.addTypeError(field, "a text")
@@ -118,11 +118,11 @@ func formOneOf(allowed ...string) func(*pluginReport, fieldValue) {
 	}
 }
 
-// formDistinctNames checks a list of distinct names.
-func formDistinctNames(what string, faults func(string) []string) func(*pluginReport, fieldValue) {
+// distinctNamesCheck checks a list of distinct names.
+func distinctNamesCheck(what string, faults func(string) []string) func(*pluginReport, fieldValue) {
 	return func(r *pluginReport, field fieldValue) {
 		seen := map[string]string{}
-		formList(func(r *pluginReport, item fieldValue) {
+		listCheck(func(r *pluginReport, item fieldValue) {
 			name, ok := item.value.(string)
 			first, double := seen[name]
 			switch {

@@ -97,9 +97,9 @@ func (in *Input) objectKey() string {
 // objects returns the objects of a kind, by key.
 func (s *landscapeIndex) objects(kind string) map[string]any { return s.kinds[kind].objects() }
 
-// selectParts returns what a unit reads of the landscape: all kinds, but only the objects of kinds
+// selectFields returns what a unit reads of the landscape: all kinds, but only the objects of kinds
 // that it reads.
-func (s *landscapeIndex) selectParts(read *fieldSelection) map[string]any {
+func (s *landscapeIndex) selectFields(read *fieldSelection) map[string]any {
 	all := make(map[string]any, len(s.kinds))
 	for kind, k := range s.kinds {
 		all[kind] = map[string]any{}
@@ -140,20 +140,20 @@ func (s *landscapeIndex) selectionDigest(read *fieldSelection) resultcache.Key {
 	return sum
 }
 
-// profileDefaultedFields matches the fields of a Shoot that the API fills in from the cloud
+// profileDefaultedFieldPattern matches the fields of a Shoot that the API fills in from the cloud
 // profile.
-var profileDefaultedFields = regexp.MustCompile(`^spec\.(kubernetes\.version|provider\.workers\[\d+\]\.machine\.image(\.(name|version))?)$`)
+var profileDefaultedFieldPattern = regexp.MustCompile(`^spec\.(kubernetes\.version|provider\.workers\[\d+\]\.machine\.image(\.(name|version))?)$`)
 
 // IsDefaultedByProfile reports whether a finding is about a missing field of a Shoot that its cloud
 // profile fills in.
 func IsDefaultedByProfile(v Violation) bool {
-	return v.Type == TypeRequired && profileDefaultedFields.MatchString(v.Field)
+	return v.Type == TypeRequired && profileDefaultedFieldPattern.MatchString(v.Field)
 }
 
 // dropDefaulted drops findings about missing fields that the API fills in, if the cloud profile
 // of the Shoot is known.
 func (s *landscapeIndex) dropDefaulted(in Input, findings []finding) []finding {
-	fills := func(f finding) bool { return f.typ == TypeRequired && profileDefaultedFields.MatchString(f.path) }
+	fills := func(f finding) bool { return f.typ == TypeRequired && profileDefaultedFieldPattern.MatchString(f.path) }
 	gvk, _, _ := in.Identity()
 	if s == nil || structure.RulesName(gvk) != "Shoot" || !slices.ContainsFunc(findings, fills) || !s.hasProfile(in.Content().Object) {
 		return findings

@@ -36,7 +36,7 @@ func kindOperations(kind string) []string {
 	case "Seed":
 		out = append(out, "reconcile", "renew-garden-access-secrets", "renew-kubeconfig", "renew-workload-identity-tokens")
 	case "Shoot":
-		out = slices.Concat(awakeOperations[:], combinableOperations[:], exclusiveOperations[:])
+		out = slices.Concat(hibernationBlockedOperations[:], combinableOperations[:], exclusiveOperations[:])
 	case "ManagedSeed":
 		out = append(out, "reconcile", "renew-kubeconfig")
 	case "Gardenlet":

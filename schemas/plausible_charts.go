@@ -85,7 +85,7 @@ var chartReferenceFields = map[string][]string{
 	"Extension":            {"spec.deployment.extension.helm.ociRepository", "spec.deployment.admission.runtimeCluster.helm.ociRepository", "spec.deployment.admission.virtualCluster.helm.ociRepository"},
 }
 
-var sha256Digest = regexp.MustCompile("^sha256:[0-9a-f]{64}$")
+var sha256DigestPattern = regexp.MustCompile("^sha256:[0-9a-f]{64}$")
 
 func chartVersionsCheck(at []string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
@@ -94,13 +94,13 @@ func chartVersionsCheck(at []string) func(ruleInput) []finding {
 			ref := fieldValue{value: in.object}.lookup(strings.Split(path, ".")...).lookup("ref")
 			digest := fieldValue{value: in.object}.lookup(strings.Split(path, ".")...).lookup("digest")
 			if _, behind, has := strings.Cut(ref.text(), "@"); has {
-				if !sha256Digest.MatchString(behind) {
+				if !sha256DigestPattern.MatchString(behind) {
 					r.add(ref, TypeInvalid, "%q does not end in a digest, which is sha256: and 64 hexadecimal digits", ref.text())
 				}
-			} else if strings.HasPrefix(digest.text(), "sha256:") && !sha256Digest.MatchString(digest.text()) {
+			} else if strings.HasPrefix(digest.text(), "sha256:") && !sha256DigestPattern.MatchString(digest.text()) {
 				r.add(digest, TypeInvalid, "%q is not a digest, which is sha256: and 64 hexadecimal digits", digest.text())
 			}
-			r.checkMovingTag(ref)
+			r.checkMutableTag(ref)
 			name := ref.text()[strings.LastIndexByte(ref.text(), '/')+1:]
 			if name != "" && !strings.ContainsAny(name, ":@") {
 				r.add(ref, TypeInvalid, "%q has neither a tag nor a digest; write the version, as in %s:1.2.3", ref.text(), name)

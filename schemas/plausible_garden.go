@@ -84,13 +84,13 @@ func checkDashboardAddresses(in ruleInput) []finding {
 	return r.findings
 }
 
-// longAdminExpiration is longer than anybody needs an admin kubeconfig.
-const longAdminExpiration = 30 * 24 * time.Hour
+// maxPlausibleAdminExpiration is longer than anybody needs an admin kubeconfig.
+const maxPlausibleAdminExpiration = 30 * 24 * time.Hour
 
 func checkAdminKubeconfigExpiration(in ruleInput) []finding {
 	r, server := &findingCollector{}, gardenComponent(in.object, "gardenerAPIServer")
 	if most := server.lookup("shootAdminKubeconfigMaxExpiration"); most.isSet() {
-		if duration, ok := most.duration(); ok && duration > longAdminExpiration {
+		if duration, ok := most.duration(); ok && duration > maxPlausibleAdminExpiration {
 			r.add(most, TypeInvalid, "%s: a kubeconfig with all rights on a Shoot cannot be revoked before it expires; the default is 24h", most.text())
 		}
 	}

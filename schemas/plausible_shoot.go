@@ -18,10 +18,10 @@ const (
 	// maxProcesses is the maximum of a 64-bit kernel
 	// (https://man7.org/linux/man-pages/man5/proc_sys_kernel.5.html, pid_max).
 	maxProcesses = 4194304
-	// longGracePeriodSeconds is longer than pods take to end, in seconds.
-	longGracePeriodSeconds = 3600
-	// largeLogBytes is larger than anybody reads, in bytes.
-	largeLogBytes = 10 << 30
+	// maxPlausibleGracePeriodSeconds is longer than pods take to end, in seconds.
+	maxPlausibleGracePeriodSeconds = 3600
+	// maxPlausibleLogBytes is larger than anybody reads, in bytes.
+	maxPlausibleLogBytes = 10 << 30
 )
 
 func checkKubeletPlausibility(in ruleInput) []finding {
@@ -31,10 +31,10 @@ func checkKubeletPlausibility(in ruleInput) []finding {
 		if most := kubelet.lookup("podPidsLimit"); most.integer() > maxProcesses {
 			r.add(most, TypeInvalid, "%v processes are more than a kernel allows, which is %d", most.value, maxProcesses)
 		}
-		if grace := kubelet.lookup("evictionMaxPodGracePeriod"); grace.integer() > longGracePeriodSeconds {
+		if grace := kubelet.lookup("evictionMaxPodGracePeriod"); grace.integer() > maxPlausibleGracePeriodSeconds {
 			r.add(grace, TypeInvalid, "%v is in seconds: pods would stay on a full node for more than an hour", grace.value)
 		}
-		if log, ok := kubelet.lookup("containerLogMaxSize").quantity(); ok && log.CmpInt64(largeLogBytes) > 0 {
+		if log, ok := kubelet.lookup("containerLogMaxSize").quantity(); ok && log.CmpInt64(maxPlausibleLogBytes) > 0 {
 			r.add(kubelet.lookup("containerLogMaxSize"), TypeInvalid, "%v is for one file of one container: the logs would fill the disk of the node", kubelet.lookup("containerLogMaxSize").value)
 		}
 		if rate, burst := kubelet.lookup("registryPullQPS"), kubelet.lookup("registryBurst"); burst.isSet() && burst.integer() < rate.integer() {
@@ -230,13 +230,13 @@ func checkEvictionThresholds(in ruleInput) []finding {
 	return r.findings
 }
 
-const fewMaxPods = 10
+const minPlausibleMaxPods = 10
 
 func checkPodCapacity(in ruleInput) []finding {
 	r := &findingCollector{}
 	root := fieldValue{value: in.object}
 	for _, kubelet := range append(fieldsAtPath(root, "spec.provider.workers[].kubernetes.kubelet"), root.lookup("spec", "kubernetes", "kubelet")) {
-		if most := kubelet.lookup("maxPods"); most.isSet() && most.integer() >= 0 && most.integer() < fewMaxPods {
+		if most := kubelet.lookup("maxPods"); most.isSet() && most.integer() >= 0 && most.integer() < minPlausibleMaxPods {
 			r.add(most, TypeInvalid, "%v leaves no room beside the pods of the system; nodes have 110 pods by default", most.value)
 		}
 	}

@@ -145,9 +145,9 @@ func (s *sources) describeRule(id, kind string, value cue.Value) (Rule, error) {
 	return rule, nil
 }
 
-// IsAbout reports whether the rule is about a field: the field itself, a field inside it or, if
+// IsForField reports whether the rule is about a field: the field itself, a field inside it or, if
 // wider, a parent of it.
-func (r Rule) IsAbout(field string) (concerns, wider bool) {
+func (r Rule) IsForField(field string) (concerns, wider bool) {
 	for _, own := range r.Fields {
 		switch {
 		case isWithinPath(field, own):

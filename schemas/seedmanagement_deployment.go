@@ -34,13 +34,13 @@ func checkGardenletDeploymentPlausibility(in ruleInput, at []string) []finding {
 	}
 	image := deployment.lookup("image")
 	for _, tag := range []fieldValue{image.lookup("tag"), image.lookup("ref"), deployment.lookup("helm", "ociRepository", "tag"), deployment.lookup("helm", "ociRepository", "ref")} {
-		r.checkMovingTag(tag)
+		r.checkMutableTag(tag)
 	}
 	return r.findings
 }
 
-// checkMovingTag reports a tag that moves to another program without a change in Git.
-func (r *findingCollector) checkMovingTag(field fieldValue) {
+// checkMutableTag reports a tag that moves to another program without a change in Git.
+func (r *findingCollector) checkMutableTag(field fieldValue) {
 	name := field.text()[strings.LastIndexByte(field.text(), ':')+1:]
 	if slices.Contains([]string{"latest", "main", "master"}, name) && !strings.Contains(field.text(), "@") {
 		r.add(field, TypeInvalid, "%q can change without a change in Git; write the version or a digest", name)

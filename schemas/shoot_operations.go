@@ -14,8 +14,8 @@ const (
 	opRollout              = "rollout-workers"
 )
 
-// awakeOperations lists the operations that are impossible in a hibernated cluster.
-var awakeOperations = [...]string{
+// hibernationBlockedOperations lists the operations that are impossible in a hibernated cluster.
+var hibernationBlockedOperations = [...]string{
 	"rotate-credentials-start", "rotate-credentials-start-without-workers-rollout", "rotate-credentials-complete",
 	"rotate-etcd-encryption-key", "rotate-etcd-encryption-key-start", "rotate-etcd-encryption-key-complete",
 	"rotate-serviceaccount-key-start", "rotate-serviceaccount-key-start-without-workers-rollout", "rotate-serviceaccount-key-complete",
@@ -104,7 +104,7 @@ func checkShootOperations(r *findingCollector, s shoot) {
 
 // checkKnownOperations reports whether all operations exist and may be requested together.
 func (r *findingCollector) checkKnownOperations(of annotatedOperations) bool {
-	together := slices.Concat(awakeOperations[:], combinableOperations[:])
+	together := slices.Concat(hibernationBlockedOperations[:], combinableOperations[:])
 	for _, op := range of.names {
 		switch {
 		case isRollout(op), slices.Contains(together, op):
@@ -130,7 +130,7 @@ func (r *findingCollector) checkOperationAllowed(s shoot, of annotatedOperations
 			r.add(of.annotation, TypeForbidden, "%q and %q contradict each other; leave one out", op, other)
 		}
 	}
-	if s.isHibernated() && (isRollout(op) || slices.Contains(awakeOperations[:], op)) {
+	if s.isHibernated() && (isRollout(op) || slices.Contains(hibernationBlockedOperations[:], op)) {
 		r.add(of.annotation, TypeForbidden, "%q is not possible while the cluster is hibernated or wakes up", op)
 	}
 	rotatesKey := slices.Contains([]string{"rotate-credentials-start", "rotate-etcd-encryption-key", "rotate-etcd-encryption-key-start"}, op)

@@ -92,7 +92,7 @@ func checkShootHibernation(r *findingCollector, s shoot) {
 	}
 	if enabled := s.spec.lookup("hibernation", "enabled"); enabled.isTrue() {
 		for _, op := range readOperations(s.lookup("metadata", "annotations"), keyMaintenanceOperation).names {
-			if slices.Contains(awakeOperations[:], op) {
+			if slices.Contains(hibernationBlockedOperations[:], op) {
 				r.add(enabled, TypeForbidden, "the cluster cannot be hibernated, because the annotation %s asks for %q", keyMaintenanceOperation, op)
 			}
 		}

@@ -67,13 +67,13 @@ func profileTemplate(in ruleInput) template {
 }
 
 var (
-	// registrationSeedFields matches fields of the seed of a gardenlet that a template may omit:
-	// upstream requires them when the Seed is registered. Source: pkg/api/core/validation/seed.go
-	// (inTemplate).
-	registrationSeedFields = regexp.MustCompile(`^spec(\.provider(\.(type|region))?|\.networks(\.(pods|services))?|\.ingress(\..*)?)?$`)
-	// managedSeedDefaultedFields matches further fields, which the Shoot of a ManagedSeed provides.
-	// Source: plugin/pkg/managedseed/validator.
-	managedSeedDefaultedFields = regexp.MustCompile(`^spec\.(dns\.provider|backup\.provider|ingress\.domain)$`)
+	// registrationSeedFieldPattern matches fields of the seed of a gardenlet that a template may
+	// omit: upstream requires them when the Seed is registered. Source:
+	// pkg/api/core/validation/seed.go (inTemplate).
+	registrationSeedFieldPattern = regexp.MustCompile(`^spec(\.provider(\.(type|region))?|\.networks(\.(pods|services))?|\.ingress(\..*)?)?$`)
+	// managedSeedDefaultedFieldPattern matches further fields, which the Shoot of a ManagedSeed
+	// provides. Source: plugin/pkg/managedseed/validator.
+	managedSeedDefaultedFieldPattern = regexp.MustCompile(`^spec\.(dns\.provider|backup\.provider|ingress\.domain)$`)
 )
 
 // shootDependentRules lists the fields that rules read and that the Shoot of a ManagedSeed may
@@ -101,12 +101,12 @@ func seedTemplate(in ruleInput, seed, old fieldValue) template {
 		switch {
 		case f.path == "metadata.name" || f.rule == "seed/operation" || part && f.typ == TypeRequired:
 			return false
-		case managed && (managedSeedDefaultedFields.MatchString(f.path) && missing || isShootDependent(seed, f)):
+		case managed && (managedSeedDefaultedFieldPattern.MatchString(f.path) && missing || isShootDependent(seed, f)):
 			return false
 		case !missing || hasIngress && strings.HasPrefix(f.path, "spec.ingress"):
 			return true
 		}
-		return !registrationSeedFields.MatchString(f.path)
+		return !registrationSeedFieldPattern.MatchString(f.path)
 	}
 	return t
 }
@@ -125,9 +125,9 @@ func isSet(object fieldValue, path string) bool {
 	return object.lookup(strings.Split(path, ".")...).isSet()
 }
 
-// shootCopyFields matches fields of a Shoot that are known only when a Shoot is made of the
+// copiedShootFieldPattern matches fields of a Shoot that are known only when a Shoot is made of the
 // template.
-var shootCopyFields = regexp.MustCompile(`^(metadata\.(name|namespace)|spec\.provider\.workers\[\d+\]\.machine\.image(\..*)?)$`)
+var copiedShootFieldPattern = regexp.MustCompile(`^(metadata\.(name|namespace)|spec\.provider\.workers\[\d+\]\.machine\.image(\..*)?)$`)
 
 // shootTemplate returns the Shoot that a ManagedSeedSet makes. A single file may be incomplete:
 // other files add to it.
@@ -136,7 +136,7 @@ func shootTemplate(in ruleInput, shoot, old fieldValue) template {
 		kind: gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"), at: shoot.path,
 		object: templateObject(shoot, "Shoot"), old: templateObject(old, "Shoot"),
 		isRelevant: func(f finding) bool {
-			return f.path != "metadata.name" && f.path != "metadata.namespace" && !(f.typ == TypeRequired && (in.landscape == nil || shootCopyFields.MatchString(f.path)))
+			return f.path != "metadata.name" && f.path != "metadata.namespace" && !(f.typ == TypeRequired && (in.landscape == nil || copiedShootFieldPattern.MatchString(f.path)))
 		},
 	}
 }

@@ -16,10 +16,10 @@ import (
 type Options struct {
 	// Workers is the number of objects validated concurrently; default GOMAXPROCS.
 	Workers int
-	// RecycleAfter is the number of evaluations after which a worker drops its CUE context, which
-	// never shrinks; the default is 5000. An object takes one evaluation for each unit that reads
-	// new content.
-	RecycleAfter int
+	// MaxEvaluationsPerContext is the number of evaluations after which a worker drops its CUE
+	// context, which never shrinks; the default is 5000. An object takes one evaluation for each
+	// unit that reads new content.
+	MaxEvaluationsPerContext int
 	// Landscape is the landscape of the objects; nil validates every object on its own.
 	Landscape *LandscapeObjects
 	// Cache stores results between calls; nil stores none.
@@ -30,8 +30,8 @@ func (o Options) withDefaults() Options {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	if o.RecycleAfter <= 0 {
-		o.RecycleAfter = 5000
+	if o.MaxEvaluationsPerContext <= 0 {
+		o.MaxEvaluationsPerContext = 5000
 	}
 	if o.Cache == nil {
 		o.Cache = &Cache{rules: newMemoryCache[[]ruleResult](defaultCachedRules)}
@@ -70,8 +70,8 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if w != nil && w.evaluations >= opts.RecycleAfter {
-					w.recycle()
+				if w != nil && w.evaluations >= opts.MaxEvaluationsPerContext {
+					w.resetContext()
 				}
 				found, err := s.validateOne(&w, inputs[i], landscape, opts.Cache)
 				if err != nil {
@@ -109,13 +109,13 @@ func NewChecker(opts Options) (*Checker, error) {
 		return nil, err
 	}
 	opts = opts.withDefaults()
-	return &Checker{sources: s, landscape: newLandscapeIndex(opts.Landscape), cache: opts.Cache, recycleAfter: opts.RecycleAfter}, nil
+	return &Checker{sources: s, landscape: newLandscapeIndex(opts.Landscape), cache: opts.Cache, recycleAfter: opts.MaxEvaluationsPerContext}, nil
 }
 
 // Check returns the findings about one object.
 func (c *Checker) Check(in Input) ([]Violation, error) {
 	if c.worker != nil && c.worker.evaluations >= c.recycleAfter {
-		c.worker.recycle()
+		c.worker.resetContext()
 	}
 	found, err := c.sources.validateOne(&c.worker, in, c.landscape, c.cache)
 	if err != nil {
@@ -155,13 +155,13 @@ func (s *sources) validateOne(w **worker, in Input, landscape *landscapeIndex, c
 			old = in.OldContent().Object
 		}
 		var panicked any
-		findings, panicked, err = (*w).checkRecovering(kind, in.Content().Object, old)
+		findings, panicked, err = (*w).checkWithRecovery(kind, in.Content().Object, old)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s %s: %w", gvk.Kind, name, err)
 		case panicked != nil:
 			*w = nil // its state may be incomplete
-			return toViolations(in, []finding{crashFinding}), nil
+			return toViolations(in, []finding{panicFinding}), nil
 		}
 		cache.store(key, findings)
 	}
@@ -181,14 +181,14 @@ func (s *sources) isCleanWhenNew(in Input, landscape *landscapeIndex, cache *Cac
 	return known && len(found) == 0
 }
 
-// crashFinding is the finding about an object on which a check panics. It omits the text of the
+// panicFinding is the finding about an object on which a check panics. It omits the text of the
 // panic, which may quote values.
-var crashFinding = finding{typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
+var panicFinding = finding{typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
 	message: "cannot be checked, because a check crashes: a fault of Pergola, not of the object; please report it with the object"}
 
-// checkRecovering is check for objects from anywhere: an unexpected one must not end the process,
+// checkWithRecovery is check for objects from anywhere: an unexpected one must not end the process,
 // which may be the admission of a whole landscape.
-func (w *worker) checkRecovering(kind *structure.Kind, object, old map[string]any) (findings []finding, panicked any, err error) {
+func (w *worker) checkWithRecovery(kind *structure.Kind, object, old map[string]any) (findings []finding, panicked any, err error) {
 	defer func() { panicked = recover() }()
 	findings, err = w.check(kind, object, old)
 	return findings, nil, err

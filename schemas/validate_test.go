@@ -183,7 +183,7 @@ func TestParallelValidationWithCache(t *testing.T) {
 		inputs = append(inputs, Input{Object: o})
 	}
 	cache := NewCache(100)
-	opts := Options{Workers: 4, RecycleAfter: 5, Cache: cache}
+	opts := Options{Workers: 4, MaxEvaluationsPerContext: 5, Cache: cache}
 	first, err := s.validate(t.Context(), inputs, opts)
 	require.NoError(t, err)
 	require.Len(t, first, 9)
@@ -297,7 +297,7 @@ func TestCrashingCheck(t *testing.T) {
 	found, err := s.validate(t.Context(), []Input{{Object: parseToyObject(t, validToySpec+`}`)}}, Options{Workers: 1})
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	assert.Equal(t, crashFinding.message, found[0].Message)
+	assert.Equal(t, panicFinding.message, found[0].Message)
 	assert.Equal(t, "bear", found[0].Name)
 	assert.Equal(t, SeverityError, found[0].Severity)
 }

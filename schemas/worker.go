@@ -70,12 +70,12 @@ type ruleResult struct {
 
 func newWorker(s *sources, landscape *landscapeIndex, known *memoryCache[[]ruleResult]) *worker {
 	w := &worker{sources: s, landscape: landscape, results: known}
-	w.recycle()
+	w.resetContext()
 	return w
 }
 
-// recycle starts again with an empty context, so that the old one can be freed.
-func (w *worker) recycle() {
+// resetContext starts again with an empty context, so that the old one can be freed.
+func (w *worker) resetContext() {
 	w.ctx = cuecontext.New()
 	w.base = map[schema.GroupVersionKind]cue.Value{}
 	w.units = map[compiledUnitKey]cue.Value{}
@@ -91,7 +91,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	if err != nil {
 		return nil, err
 	}
-	clean, misspelt, renames := correctNames(kind, clean, broken)
+	clean, misspelt, renames := correctFieldNames(kind, clean, broken)
 	if len(renames) > 0 { // later checks use the intended names
 		clean, _ = kind.Normalise(clean)
 		if broken, err = w.checkStructure(kind, clean); err != nil {
@@ -120,7 +120,7 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	inside = append(inside, configured...)
 	findings = append(findings, dropMissingReportedByRules(kind, broken, ruled)...)
 	findings = append(append(findings, dropFollowUps(inside, broken)...), ruled...)
-	return dedupe(renames.restorePaths(findings)), nil
+	return dropDuplicateFindings(renames.restorePaths(findings)), nil
 }
 
 // encode converts content to CUE. It preserves null, which CUE would take for any value.
@@ -183,14 +183,14 @@ func emptyValueFindings(paths []fieldpath.Path) []finding {
 	return findings
 }
 
-// imagesWithoutVersions matches images of a NamespacedCloudProfile, which uses the type of a
+// imageWithoutVersionsPattern matches images of a NamespacedCloudProfile, which uses the type of a
 // CloudProfile but may omit versions.
-var imagesWithoutVersions = regexp.MustCompile(`^spec\.machineImages\[\d+\]\.versions$`)
+var imageWithoutVersionsPattern = regexp.MustCompile(`^spec\.machineImages\[\d+\]\.versions$`)
 
 // isOptionalField reports whether upstream accepts the kind without a field that its definition
 // requires.
 func isOptionalField(kind *structure.Kind, path string) bool {
-	return kind.GVK.Kind == "NamespacedCloudProfile" && imagesWithoutVersions.MatchString(path)
+	return kind.GVK.Kind == "NamespacedCloudProfile" && imageWithoutVersionsPattern.MatchString(path)
 }
 
 // cueErrorPaths returns the fields that a CUE error names.
@@ -315,7 +315,7 @@ func (w *worker) compiledRules(u *ruleUnit, changed bool) (cue.Value, error) {
 		return cue.Value{}, err
 	}
 	if w.landscape != nil {
-		rules = rules.FillPath(landscapePath, w.encode(w.landscape.selectParts(u.dependencies.landscape)))
+		rules = rules.FillPath(landscapePath, w.encode(w.landscape.selectFields(u.dependencies.landscape)))
 	} else {
 		rules = rules.FillPath(landscapePath, ast.NewNull())
 	}
@@ -367,9 +367,9 @@ func stringField(value cue.Value, field string) (string, error) {
 	return result, nil
 }
 
-// dedupe drops further findings of the same type about the same field at the same place. The first
-// one is structural.
-func dedupe(findings []finding) []finding {
+// dropDuplicateFindings drops further findings of the same type about the same field at the same
+// place. The first one is structural.
+func dropDuplicateFindings(findings []finding) []finding {
 	type key struct {
 		path, at string
 		typ      ViolationType

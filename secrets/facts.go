@@ -13,8 +13,9 @@ type Fact struct {
 	Checksum string `json:"checksum"`
 	// Bundle is the name of the Secret with the current and the old certificate or key.
 	Bundle string `json:"bundle,omitempty"`
-	// Old is the name of the Secret that the current one replaced; it is empty if there is none.
-	Old string `json:"old,omitempty"`
+	// Predecessor is the name of the Secret that the current one replaced; it is empty if there is
+	// none.
+	Predecessor string `json:"old,omitempty"`
 	// CABundle has the certificates of a CA, current and old, as base64 of PEM: the form of a
 	// webhook's caBundle.
 	CABundle string `json:"caBundle,omitempty"`
@@ -31,7 +32,7 @@ func (m *Manager) Facts() map[string]Fact {
 		ref := m.refOf(e)
 		f := Fact{Name: ref.Secret, Checksum: ref.Checksum, Bundle: ref.Bundle}
 		if e.old != nil {
-			f.Old = e.old.name
+			f.Predecessor = e.old.name
 		}
 		if e.config.Kind == KindCA {
 			f.CABundle = base64.StdEncoding.EncodeToString(e.bundle.data[keyBundleCert].bytes)

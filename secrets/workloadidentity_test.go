@@ -39,7 +39,7 @@ func TestWorkloadIdentityDocuments(t *testing.T) {
 	private, err := decodeRSA(signer.Data[keyRSAPrivateKey].bytes)
 	require.NoError(t, err)
 	assert.True(t, private.PublicKey.Equal(publicKeyOf(t, first.Keys[0])))
-	assert.Empty(t, m.Facts()["key"].Old)
+	assert.Empty(t, m.Facts()["key"].Predecessor)
 
 	w.clock.Step(time.Hour)
 	rotation := WithRotationTimes(map[string]time.Time{"key": w.clock.Now()})
@@ -49,7 +49,7 @@ func TestWorkloadIdentityDocuments(t *testing.T) {
 	require.Len(t, both.Keys, 2)
 	assert.Equal(t, first.Keys[0], both.Keys[1])
 	assert.NotEqual(t, first.Keys[0]["kid"], both.Keys[0]["kid"])
-	assert.Equal(t, signer.Name, m.Facts()["key"].Old)
+	assert.Equal(t, signer.Name, m.Facts()["key"].Predecessor)
 
 	key.IgnoreOldSecrets = true
 	m = w.manager(rotation)

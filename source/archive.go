@@ -181,7 +181,7 @@ func (a *archiveFS) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	if node.info.IsDir() {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errIsFolder}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errIsDirectory}
 	}
 	data := make([]byte, node.info.size)
 	if _, err := a.file.ReadAt(data, node.offset); err != nil && (!errors.Is(err, io.EOF) || node.info.size > 0) {
@@ -200,7 +200,7 @@ func (a *archiveFS) ReadDir(name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	if !node.info.IsDir() {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errIsFile}
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errNotDirectory}
 	}
 	return slices.Clone(node.entries), nil
 }

@@ -35,7 +35,7 @@ func TestDeletedVersion(t *testing.T) {
 	}
 	gone(options)
 	lost := options
-	lost.Dir, lost.Applied = "", s.Revision()
+	lost.Dir, lost.AppliedRevision = "", s.Revision()
 	lost.Dir = filepath.Join(t.TempDir(), "cache")
 	gone(lost) // the applied revision suffices
 	narrower := options

@@ -11,8 +11,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
-// format says how a repository stores objects and references, according to its configuration.
-type format struct {
+// repositoryFormat says how a repository stores objects and references, according to its
+// configuration.
+type repositoryFormat struct {
 	// usesReftable says that references are stored in a format that only git reads.
 	usesReftable bool
 	// promisor is the remote with the missing objects of a partial clone; it is empty for a full
@@ -27,19 +28,19 @@ var readOnlyExtensions = map[string]bool{"noop": true, "noop-v1": true, "preciou
 
 // readFormat reads the configuration of a repository. The error about an unreadable format says how
 // to convert it.
-func readFormat(name string) (format, error) {
+func readFormat(name string) (repositoryFormat, error) {
 	data, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return format{}, err
+		return repositoryFormat{}, err
 	}
 	cfg := config.New()
 	if err := config.NewDecoder(bytes.NewReader(data)).Decode(cfg); err != nil {
-		return format{}, fmt.Errorf("read %s: %w", name, newBoundedError(err))
+		return repositoryFormat{}, fmt.Errorf("read %s: %w", name, newBoundedError(err))
 	}
 	if version := cfg.Section("core").Option("repositoryformatversion"); version != "" && version != "0" && version != "1" {
-		return format{}, newError(ReasonInvalid, "%s has format version %s, but only 0 and 1 can be read: clone it with an older git", name, boundedLine(version, 20))
+		return repositoryFormat{}, newError(ReasonInvalid, "%s has format version %s, but only 0 and 1 can be read: clone it with an older git", name, boundedLine(version, 20))
 	}
-	var out format
+	var out repositoryFormat
 	for _, option := range cfg.Section("extensions").Options {
 		key, value := strings.ToLower(option.Key), strings.ToLower(option.Value)
 		switch {
@@ -47,10 +48,10 @@ func readFormat(name string) (format, error) {
 		case key == "refstorage" && value == "reftable":
 			out.usesReftable = true
 		case key == "objectformat":
-			return format{}, newError(ReasonInvalid, "%s says that objects have %s names, but only SHA-1 names can be read: "+
+			return repositoryFormat{}, newError(ReasonInvalid, "%s says that objects have %s names, but only SHA-1 names can be read: "+
 				"run `git init --object-format=sha1 NEW`, then `git fast-export --all | git -C NEW fast-import`", name, strings.ToUpper(boundedLine(value, 20)))
 		default:
-			return format{}, newError(ReasonInvalid, "%s has the unknown extension %s, which may change how objects are stored: clone the repository without it",
+			return repositoryFormat{}, newError(ReasonInvalid, "%s has the unknown extension %s, which may change how objects are stored: clone the repository without it",
 				name, boundedLine(option.Key+"="+option.Value, 80))
 		}
 		if key == "partialclone" {

@@ -123,7 +123,7 @@ func (r *gitRemote) checkTag(cache *gitCache, head Head) error {
 	former := cache.metadata.Tags[head.Name]
 	r.mutex.Unlock()
 	if former == "" {
-		if applied, err := ParseRevision(r.options.Applied); err == nil && applied.Name == head.Name {
+		if applied, err := ParseRevision(r.options.AppliedRevision); err == nil && applied.Name == head.Name {
 			former = applied.Commit
 		}
 	}
@@ -296,7 +296,7 @@ func (r *gitRemote) ensureRevision(ctx context.Context, cache *gitCache, head He
 // ensureRevisionOnce uses the cache in its current state.
 func (r *gitRemote) ensureRevisionOnce(ctx context.Context, cache *gitCache, head Head) (snapshot *Snapshot, err error) {
 	defer r.recoverPanic(&err)
-	if r.isMissing(cache, head) {
+	if r.isRevisionMissing(cache, head) {
 		if err := r.transfer(ctx, cache, head, historyDepth); err != nil {
 			return nil, err
 		}
@@ -317,7 +317,7 @@ func (r *gitRemote) resetCache(cache *gitCache) error {
 	return cache.reset()
 }
 
-func (r *gitRemote) isMissing(cache *gitCache, head Head) bool {
+func (r *gitRemote) isRevisionMissing(cache *gitCache, head Head) bool {
 	return !cache.hasObject(plumbing.NewHash(head.Commit)) || head.Tag != "" && !cache.hasObject(plumbing.NewHash(head.Tag))
 }
 

@@ -269,7 +269,7 @@ func TestRewrittenTagIsRefused(t *testing.T) {
 
 	// Without the cache, the applied revision identifies the tag.
 	lost := options
-	lost.Dir, lost.Applied = filepath.Join(t.TempDir(), "cache"), "v1.0.0@sha1:"+one
+	lost.Dir, lost.AppliedRevision = filepath.Join(t.TempDir(), "cache"), "v1.0.0@sha1:"+one
 	_, err = newTestRemote(t, lost).Resolve(t.Context())
 	requireReason(t, ReasonTagRewritten, err)
 

@@ -79,7 +79,7 @@ func (d gitDir) objects() string { return filepath.Join(d.common, "objects") }
 
 // gitStore reads a repository on disk.
 type gitStore struct {
-	format
+	repositoryFormat
 	// references has only the references and the list of shallow commits.
 	references   *filesystem.Storage
 	objectStores *objectStores
@@ -102,7 +102,7 @@ func openStore(dir gitDir) (*gitStore, error) {
 	}
 	references := filesystem.NewStorage(dotgit.NewRepositoryFilesystem(osfs.New(dir.own), common), unpacked)
 	stores.EncodedObjectStorer = references
-	return &gitStore{format: format, references: references, objectStores: stores}, nil
+	return &gitStore{repositoryFormat: format, references: references, objectStores: stores}, nil
 }
 
 // missingObjectHint explains why an object of an undamaged repository is missing and how to get it.

@@ -291,7 +291,7 @@ func (a *artifactRemote) open(ctx context.Context, manifestDigest string) (*Snap
 		return nil, err
 	}
 	origin := strings.TrimSpace(manifest.Annotations[ocispec.AnnotationSource] + " " + manifest.Annotations[ocispec.AnnotationRevision])
-	return &Snapshot{Head: Head{Commit: manifestDigest}, FS: files, When: when, Origin: boundedLine(origin, 300),
+	return &Snapshot{Head: Head{Commit: manifestDigest}, FS: files, Time: when, Origin: boundedLine(origin, 300),
 		Author: boundedLine(manifest.Annotations[ocispec.AnnotationAuthors], 200), Subject: boundedLine(manifest.Annotations[ocispec.AnnotationTitle], 200)}, nil
 }
 

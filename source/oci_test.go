@@ -130,7 +130,7 @@ func TestArtifacts(t *testing.T) {
 	assert.Equal(t, "latest@"+one, s.Revision())
 	assert.Equal(t, "one", readSnapshotFile(t, s, "landscape.yaml"))
 	assert.Equal(t, "https://git.example.com/x main@sha1:abc", s.Origin)
-	assert.Equal(t, 2026, s.When.Year())
+	assert.Equal(t, 2026, s.Time.Year())
 	require.NoError(t, fstest.TestFS(s.FS, "landscape.yaml", "seeds/a.yaml", "deep/er/b.yaml"))
 	registry.reset(nil)
 
@@ -183,7 +183,7 @@ func TestArtifacts(t *testing.T) {
 	// The deletion of an applied version does not cause a rollback.
 	options.Ref = landscapev1alpha1.Reference{SemVer: "<2"}
 	before := options
-	before.Applied = "1.4.0@" + two
+	before.AppliedRevision = "1.4.0@" + two
 	_, err = newTestRemote(t, before).Resolve(t.Context())
 	requireReason(t, ReasonReferenceNotFound, err)
 	require.ErrorContains(t, err, "tag 1.4.0 no longer exists, and 1.3.0, the highest in the range <2, is lower")

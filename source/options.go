@@ -30,24 +30,24 @@ type Options struct {
 	// Proxy is the proxy for connections; see ProxyOf. Zero means none.
 	Proxy Proxy
 	// Verify requires signatures. Git only.
-	Verify *Verify
+	Verify *Verification
 	// Dir caches fetched objects. It belongs to this remote alone; a damaged cache, or one of
 	// another URL, is recreated. Empty means a temporary folder that Close removes.
 	Dir string
 	// Offline makes no connection and needs no credentials: only the content of Dir is available,
 	// and is verified as usual.
 	Offline bool
-	// Applied is the revision that was applied last, in the format of Head.Revision. It detects a
-	// rewritten tag even if Dir was lost.
-	Applied string
+	// AppliedRevision is the revision that was applied last, in the format of Head.Revision. It
+	// detects a rewritten tag even if Dir was lost.
+	AppliedRevision string
 	// Limits are the limits of transfers and storage.
 	Limits Limits
 	// Clock is the clock for the validity of keys. The default is the real one.
 	Clock clock.PassiveClock
 }
 
-// Verify configures the required signatures.
-type Verify struct {
+// Verification configures the required signatures.
+type Verification struct {
 	// Mode says which objects must be signed. The default is HEAD.
 	Mode landscapev1alpha1.VerificationMode
 	// Keys are files with trusted public keys.

@@ -68,7 +68,7 @@ func checkPackLimits(ctx context.Context, file *os.File, limits Limits) error {
 		if header.Length > limits.Object {
 			return largeObjectError(header.Length, limits)
 		}
-		start := &headBuffer{}
+		start := &prefixBuffer{}
 		if _, _, err := scanner.NextObject(start); err != nil {
 			return brokenTransferError(err)
 		}
@@ -106,11 +106,11 @@ func brokenTransferError(err error) error {
 	return &Error{Reason: ReasonUnreachable, Message: "the transfer is broken", Err: newBoundedError(err)}
 }
 
-// headBuffer stores the first bytes of a stream. A delta begins with the sizes of its base and its
-// result.
-type headBuffer struct{ bytes.Buffer }
+// prefixBuffer stores the first bytes of a stream. A delta begins with the sizes of its base and
+// its result.
+type prefixBuffer struct{ bytes.Buffer }
 
-func (b *headBuffer) Write(p []byte) (int, error) {
+func (b *prefixBuffer) Write(p []byte) (int, error) {
 	if room := 20 - b.Len(); room > 0 {
 		b.Buffer.Write(p[:min(room, len(p))])
 	}
@@ -118,7 +118,7 @@ func (b *headBuffer) Write(p []byte) (int, error) {
 }
 
 // resultSize returns the size of a delta's result, or a negative number if it is unknown.
-func (b *headBuffer) resultSize() int64 {
+func (b *prefixBuffer) resultSize() int64 {
 	_, rest := readDeltaSize(b.Bytes())
 	size, _ := readDeltaSize(rest)
 	return size

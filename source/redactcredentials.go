@@ -26,31 +26,31 @@ type redactingRemote struct {
 
 // withRedaction removes all credentials from a Remote's errors, including those of the proxy.
 func withRedaction(r Remote, options Options) Remote {
-	if forms := append(options.Credentials.secretForms(), options.Proxy.secretForms()...); len(forms) > 0 {
+	if forms := append(options.Credentials.secretTexts(), options.Proxy.secretTexts()...); len(forms) > 0 {
 		return redactingRemote{r, forms}
 	}
 	return r
 }
 
-// secretForms returns all texts that would show a secret.
-func (c Credentials) secretForms() []string {
-	out := append(encodedForms(c.Username, c.Password), encodedForms("", c.BearerToken)...)
+// secretTexts returns all texts that would show a secret.
+func (c Credentials) secretTexts() []string {
+	out := append(secretEncodings(c.Username, c.Password), secretEncodings("", c.BearerToken)...)
 	for _, login := range c.Registries {
-		out = append(append(out, encodedForms(login.Username, login.Password)...), encodedForms("", login.Token)...)
+		out = append(append(out, secretEncodings(login.Username, login.Password)...), secretEncodings("", login.Token)...)
 	}
 	return out
 }
 
-// secretForms returns all texts that would show the password of a proxy.
-func (p Proxy) secretForms() []string {
+// secretTexts returns all texts that would show the password of a proxy.
+func (p Proxy) secretTexts() []string {
 	if p.address == nil {
 		return nil
 	}
 	password, _ := p.address.User.Password()
-	return encodedForms(p.address.User.Username(), password)
+	return secretEncodings(p.address.User.Username(), password)
 }
 
-func encodedForms(username, secret string) []string {
+func secretEncodings(username, secret string) []string {
 	if len(secret) < 3 { // too short: it would match many words
 		return nil
 	}

@@ -137,7 +137,7 @@ func sentSecret(r *http.Request) string {
 }
 
 func TestRedactSecrets(t *testing.T) {
-	forms := Credentials{Username: "u", Password: "s3cr3t-word"}.secretForms()
+	forms := Credentials{Username: "u", Password: "s3cr3t-word"}.secretTexts()
 	for text, want := range map[string]string{
 		"nothing":                     "nothing",
 		"a s3cr3t-word b s3cr3t-word": "a (hidden) b (hidden)",
@@ -147,5 +147,5 @@ func TestRedactSecrets(t *testing.T) {
 	} {
 		assert.Equal(t, want, redactSecrets(text, forms), text)
 	}
-	assert.Empty(t, Credentials{Username: "u"}.secretForms())
+	assert.Empty(t, Credentials{Username: "u"}.secretTexts())
 }

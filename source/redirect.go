@@ -105,7 +105,7 @@ func (r *registryDialer) isAddressAllowed(address netip.Addr) bool {
 	if named, err := netip.ParseAddr(host); err == nil {
 		return addressScope(named) == kind
 	}
-	return host == "localhost" && kind == machineScope
+	return host == "localhost" && kind == loopbackScope
 }
 
 // checkAddress rejects a connection to a resolved address that is too near.
@@ -118,9 +118,9 @@ func (r *registryDialer) checkAddress(_, address string, _ syscall.RawConn) erro
 }
 
 const (
-	machineScope = "machine"
-	linkScope    = "link"
-	dialTimeout  = 30 * time.Second
+	loopbackScope  = "machine"
+	linkLocalScope = "link"
+	dialTimeout    = 30 * time.Second
 )
 
 // addressScope is the kind of an address that is only meaningful on this machine or link; it is ""
@@ -129,9 +129,9 @@ func addressScope(address netip.Addr) string {
 	address = address.Unmap()
 	switch {
 	case address.IsLoopback(), address.IsUnspecified():
-		return machineScope
+		return loopbackScope
 	case address.IsLinkLocalUnicast(), address.IsMulticast():
-		return linkScope
+		return linkLocalScope
 	}
 	return ""
 }

@@ -105,7 +105,7 @@ func branchAndTagHeads(have *packp.AdvRefs) []plumbing.Hash {
 // checkDeletedTag rejects the highest existing version if the range has a higher one that was seen
 // or applied before and no longer exists.
 func checkDeletedTag(options Options, found string, seen []string, there func(name string) bool) error {
-	if applied, err := ParseRevision(options.Applied); err == nil {
+	if applied, err := ParseRevision(options.AppliedRevision); err == nil {
 		seen = append(seen, applied.Name)
 	}
 	former, ok := highestVersion(options.Ref.SemVer, append(seen, found))

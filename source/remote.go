@@ -90,8 +90,8 @@ type Snapshot struct {
 	FS fs.FS
 	// Author and Subject are the author and the subject of the commit, on one line each.
 	Author, Subject string
-	// When the commit was made; for an artifact its creation time, if it has one.
-	When time.Time
+	// Time the commit was made; for an artifact its creation time, if it has one.
+	Time time.Time
 	// Signer is the signing key and its owner; it is empty if no signature is required.
 	Signer string
 	// Rewritten is the previous commit of a force-pushed branch, empty otherwise. It stays until

@@ -76,9 +76,9 @@ func absoluteRealPath(dir string) (string, error) {
 	}
 }
 
-// Rel returns the slash-separated path of a folder inside the repository. The folder may be
-// missing.
-func (r *Repository) Rel(dir string) (string, error) {
+// RelativePath returns the slash-separated path of a folder inside the repository. The folder may
+// be missing.
+func (r *Repository) RelativePath(dir string) (string, error) {
 	abs, err := absoluteRealPath(dir)
 	if err != nil {
 		return "", err

@@ -48,7 +48,7 @@ func TestRevisionIsAFileSystem(t *testing.T) {
 
 	r, err := Open(filepath.Join(dir, "a", "b"))
 	require.NoError(t, err)
-	rel, err := r.Rel(filepath.Join(dir, "a"))
+	rel, err := r.RelativePath(filepath.Join(dir, "a"))
 	require.NoError(t, err)
 	require.Equal(t, "a", rel)
 
@@ -98,7 +98,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	require.NoError(t, err)
 	_, err = r.At(last.TreeHash.String())
 	require.ErrorContains(t, err, "give a branch, a tag or a commit")
-	_, err = r.Rel(t.TempDir())
+	_, err = r.RelativePath(t.TempDir())
 	require.ErrorContains(t, err, "is not inside the repository")
 }
 
@@ -113,7 +113,7 @@ func TestFolderMissingInTheWorkTree(t *testing.T) {
 	for _, top := range []string{dir, link} {
 		r, err := Open(filepath.Join(top, "a", "b"))
 		require.NoError(t, err)
-		rel, err := r.Rel(filepath.Join(top, "a", "b"))
+		rel, err := r.RelativePath(filepath.Join(top, "a", "b"))
 		require.NoError(t, err)
 		require.Equal(t, "a/b", rel)
 	}
@@ -130,7 +130,7 @@ func TestBareAndShallowRepository(t *testing.T) {
 	require.NoError(t, err)
 	r, err := Open(filepath.Join(bare, "a"))
 	require.NoError(t, err)
-	rel, err := r.Rel(filepath.Join(bare, "a"))
+	rel, err := r.RelativePath(filepath.Join(bare, "a"))
 	require.NoError(t, err)
 	require.Equal(t, "a", rel)
 	revision, err := r.At("HEAD~1")

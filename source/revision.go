@@ -254,8 +254,8 @@ func (r *Repository) resolveWithoutGit(name string) (plumbing.Hash, error) {
 	}
 	switch {
 	case len(meanings) > 1:
-		shown := strings.Join(meanings[:min(len(meanings), maxMeanings)], ", ")
-		if len(meanings) > maxMeanings {
+		shown := strings.Join(meanings[:min(len(meanings), maxListedMatches)], ", ")
+		if len(meanings) > maxListedMatches {
 			shown += ", …"
 		}
 		return plumbing.ZeroHash, fmt.Errorf("%q is ambiguous: write out one of %s", name, shown)
@@ -267,8 +267,8 @@ func (r *Repository) resolveWithoutGit(name string) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, plumbing.ErrReferenceNotFound
 }
 
-// maxMeanings is how many meanings of an ambiguous name an error lists.
-const maxMeanings = 6
+// maxListedMatches is how many meanings of an ambiguous name an error lists.
+const maxListedMatches = 6
 
 func (r *Repository) hashesWithPrefix(digits string) (found []plumbing.Hash, err error) {
 	err = r.objects.withStore(func() (err error) {

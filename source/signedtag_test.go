@@ -61,7 +61,7 @@ func TestSignedTagOfAKnownCommit(t *testing.T) {
 			}
 			server := gittest.ServeHTTP(t, root)
 			r := newTestRemote(t, Options{URL: server.URL + "/landscape.git", Ref: ref,
-				Verify: &Verify{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
+				Verify: &Verification{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
 			head, err := r.Resolve(t.Context())
 			require.NoError(t, err)
 			_, err = r.Fetch(t.Context(), head)
@@ -94,7 +94,7 @@ func TestSignedTagOfAKnownCommit(t *testing.T) {
 			assert.Empty(t, requests)
 
 			lost := newTestRemote(t, Options{URL: server.URL + "/landscape.git", Ref: ref, Dir: t.TempDir(),
-				Verify: &Verify{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
+				Verify: &Verification{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
 			for range 2 {
 				s, err = lost.At(t.Context(), commit)
 				require.NoError(t, err, "a cache that was lost asks for the tag")

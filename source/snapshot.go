@@ -46,7 +46,7 @@ func (r *gitRemote) snapshot(ctx context.Context, cache *gitCache, head Head) (*
 	if commit.Author.Email != "" {
 		author = strings.TrimSpace(author + " <" + commit.Author.Email + ">")
 	}
-	return &Snapshot{Head: head, FS: tree, Author: boundedLine(author, 200), Subject: boundedLine(subject, 200), When: commit.Committer.When, Signer: signer}, nil
+	return &Snapshot{Head: head, FS: tree, Author: boundedLine(author, 200), Subject: boundedLine(subject, 200), Time: commit.Committer.When, Signer: signer}, nil
 }
 
 // trustedKeys parses the keys for verification.

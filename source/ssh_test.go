@@ -155,9 +155,9 @@ func TestInvalidOptions(t *testing.T) {
 		"digest of git":        {Options{URL: "https://git.example.com/x", Ref: landscapev1alpha1.Reference{Digest: "sha256:x"}}, "OCI"},
 		"branch of oci":        {Options{URL: "oci://r.example.com/x", Ref: landscapev1alpha1.Reference{Branch: "x"}}, "Git"},
 		"tag in the oci url":   {Options{URL: "oci://r.example.com/x:v1"}, "belongs in ref"},
-		"verify oci":           {Options{URL: "oci://r.example.com/x", Verify: &Verify{}}, "verify"},
-		"verify without keys":  {Options{URL: "https://git.example.com/x", Verify: &Verify{}}, "no public key"},
-		"verify tag of branch": {Options{URL: "https://git.example.com/x", Verify: &Verify{Mode: landscapev1alpha1.VerifyTag}}, "needs ref.tag"},
+		"verify oci":           {Options{URL: "oci://r.example.com/x", Verify: &Verification{}}, "verify"},
+		"verify without keys":  {Options{URL: "https://git.example.com/x", Verify: &Verification{}}, "no public key"},
+		"verify tag of branch": {Options{URL: "https://git.example.com/x", Verify: &Verification{Mode: landscapev1alpha1.VerifyTag}}, "needs ref.tag"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := NewRemote(c.options)

@@ -125,7 +125,7 @@ func (r *gitRemote) submoduleRemote(location *url.URL) (*gitRemote, error) {
 		return module, nil
 	}
 	options := r.options
-	options.URL, options.Ref, options.Verify, options.Applied = location.String(), landscapev1alpha1.Reference{}, nil, ""
+	options.URL, options.Ref, options.Verify, options.AppliedRevision = location.String(), landscapev1alpha1.Reference{}, nil, ""
 	options.Dir = filepath.Join(r.options.Dir, "modules", id)
 	if r.submoduleCount.Add(1) > int32(r.options.Limits.Submodules) { // a small number
 		r.submoduleCount.Add(-1)

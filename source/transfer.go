@@ -19,12 +19,12 @@ const (
 	historyDepth = 50
 	// searchDepth is how deep the previous commit of a branch that moved far is searched.
 	searchDepth = 2000
-	// wholeHistory is Git's number for an unlimited depth.
-	wholeHistory = 0x7fffffff
+	// unlimitedDepth is Git's number for an unlimited depth.
+	unlimitedDepth = 0x7fffffff
 	// maxHaves bounds how many known commits a request names.
 	maxHaves = 16
-	// maxWalk bounds a walk through the history.
-	maxWalk = 1_000_000
+	// maxWalkedCommits bounds a walk through the history.
+	maxWalkedCommits = 1_000_000
 )
 
 // transfer fetches a head. The server omits objects that the request names as cached.
@@ -78,7 +78,7 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 		if wants[0] == want {
 			wants = branchAndTagHeads(have)
 		}
-		err = r.requestPack(ctx, cache, wants, wholeHistory)
+		err = r.requestPack(ctx, cache, wants, unlimitedDepth)
 	}
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (r *gitRemote) requestPack(ctx context.Context, cache *gitCache, wants []pl
 	if server.Supports(capability.Shallow) {
 		_ = request.Capabilities.Set(capability.Shallow)
 		request.Depth = packp.DepthCommits(depth)
-		if depth == wholeHistory && len(shallow) == 0 {
+		if depth == unlimitedDepth && len(shallow) == 0 {
 			request.Depth = packp.DepthCommits(0)
 		}
 		for _, commit := range shallow {
@@ -203,7 +203,7 @@ func (c *gitCache) findAncestor(ctx context.Context, from, ancestor string) (fou
 			continue
 		}
 		seen[hash] = true
-		if len(seen) > maxWalk || len(seen)%256 == 0 && ctx.Err() != nil {
+		if len(seen) > maxWalkedCommits || len(seen)%256 == 0 && ctx.Err() != nil {
 			return false, false, ctx.Err()
 		}
 		commit, err := object.GetCommit(c.storage, hash)
@@ -240,8 +240,8 @@ func (r *gitRemote) checkOnBranch(ctx context.Context, cache *gitCache, head Hea
 	if !ok {
 		return newError(ReasonReferenceNotFound, "the repository has no branch %s", ref.Branch)
 	}
-	for _, depth := range []int{historyDepth, wholeHistory} {
-		if !cache.hasObject(tip) || depth == wholeHistory {
+	for _, depth := range []int{historyDepth, unlimitedDepth} {
+		if !cache.hasObject(tip) || depth == unlimitedDepth {
 			if err := r.requestPack(ctx, cache, []plumbing.Hash{tip}, depth); err != nil {
 				return err
 			}

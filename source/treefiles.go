@@ -65,7 +65,7 @@ type treeDir struct {
 func (d *treeDir) Stat() (fs.FileInfo, error) { return d.info, nil }
 func (d *treeDir) Close() error               { return nil }
 func (d *treeDir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: errIsFolder}
+	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: errIsDirectory}
 }
 
 // ReadDir implements fs.ReadDirFile.

@@ -50,8 +50,8 @@ func newTreeFS(objects *objectReader, root plumbing.Hash, when time.Time) *TreeF
 
 var (
 	errLinkNotFollowed = errors.New("symbolic links are not followed")
-	errIsFolder        = errors.New("is a directory")
-	errIsFile          = errors.New("not a directory")
+	errIsDirectory     = errors.New("is a directory")
+	errNotDirectory    = errors.New("not a directory")
 )
 
 // treeOf returns the tree that contains a path, which may be a submodule's, and the path within it.
@@ -86,7 +86,7 @@ func (t *TreeFS) folder(name string) (*treeFolder, error) {
 		case entry.Mode == filemode.Symlink:
 			return nil, errLinkNotFollowed
 		case entry.Mode != filemode.Dir:
-			return nil, errIsFile
+			return nil, errNotDirectory
 		}
 		hash = entry.Hash
 	}
@@ -107,7 +107,7 @@ func (t *TreeFS) entry(name string) (object.TreeEntry, error) {
 		parent = "."
 	}
 	folder, err := t.folder(parent)
-	if errors.Is(err, errIsFile) {
+	if errors.Is(err, errNotDirectory) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
@@ -197,7 +197,7 @@ func (t *TreeFS) ReadFile(name string) ([]byte, error) {
 	}
 	owner, inner := t.treeOf(name)
 	if inner == "." {
-		return fail(errIsFolder)
+		return fail(errIsDirectory)
 	}
 	entry, err := owner.entry(inner)
 	switch {
@@ -208,7 +208,7 @@ func (t *TreeFS) ReadFile(name string) ([]byte, error) {
 	case entry.Mode == filemode.Symlink:
 		return fail(errLinkNotFollowed)
 	case !entry.Mode.IsFile():
-		return fail(errIsFolder)
+		return fail(errIsDirectory)
 	}
 	data, err := owner.readBlob(name, entry.Hash)
 	if err != nil {

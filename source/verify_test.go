@@ -152,7 +152,7 @@ func TestSignaturesOfCommits(t *testing.T) {
 			if trusted == nil {
 				trusted = keys
 			}
-			options := Options{URL: "file://" + repo.Bare, Ref: landscapev1alpha1.Reference{Branch: "signed"}, Verify: &Verify{Keys: trusted},
+			options := Options{URL: "file://" + repo.Bare, Ref: landscapev1alpha1.Reference{Branch: "signed"}, Verify: &Verification{Keys: trusted},
 				Clock: testclock.NewFakePassiveClock(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))}
 			r := newTestRemote(t, options)
 			head, err := r.Resolve(t.Context())
@@ -170,7 +170,7 @@ func TestSignaturesOfCommits(t *testing.T) {
 			requireReason(t, ReasonVerificationFailed, err)
 		})
 	}
-	unsigned := newTestRemote(t, Options{URL: "file://" + repo.Bare, Verify: &Verify{Keys: keys}})
+	unsigned := newTestRemote(t, Options{URL: "file://" + repo.Bare, Verify: &Verification{Keys: keys}})
 	head, err := unsigned.Resolve(t.Context())
 	require.NoError(t, err)
 	_, err = unsigned.Fetch(t.Context(), head)
@@ -200,7 +200,7 @@ func TestChangedAfterSigning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			writeGitObject(t, repo, "commit", change(signed), "refs/heads/signed")
-			r := newTestRemote(t, Options{URL: "file://" + repo.Bare, Ref: landscapev1alpha1.Reference{Branch: "signed"}, Verify: &Verify{Keys: map[string][]byte{"a": armored(t, ada)}}})
+			r := newTestRemote(t, Options{URL: "file://" + repo.Bare, Ref: landscapev1alpha1.Reference{Branch: "signed"}, Verify: &Verification{Keys: map[string][]byte{"a": armored(t, ada)}}})
 			head, err := r.Resolve(t.Context())
 			require.NoError(t, err)
 			_, err = r.Fetch(t.Context(), head)
@@ -236,7 +236,7 @@ func TestSignaturesOfTags(t *testing.T) {
 		"v1.4.0": {mode: landscapev1alpha1.VerifyTag, err: "tag v1.4.0 of commit " + commit + ": it is not an annotated tag"},
 	} {
 		dir := filepath.Join(t.TempDir(), "cache")
-		options := Options{URL: "file://" + repo.Bare, Dir: dir, Ref: landscapev1alpha1.Reference{Tag: tag}, Verify: &Verify{Mode: c.mode, Keys: map[string][]byte{"a": armored(t, ada)}}}
+		options := Options{URL: "file://" + repo.Bare, Dir: dir, Ref: landscapev1alpha1.Reference{Tag: tag}, Verify: &Verification{Mode: c.mode, Keys: map[string][]byte{"a": armored(t, ada)}}}
 		r := newTestRemote(t, options)
 		head, err := r.Resolve(t.Context())
 		require.NoError(t, err)
@@ -255,7 +255,7 @@ func TestSignaturesOfTags(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, s.Signer, "Ada <ada@example.com>")
 	}
-	both := newTestRemote(t, Options{URL: "file://" + repo.Bare, Ref: landscapev1alpha1.Reference{Tag: "v1.0.0"}, Verify: &Verify{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
+	both := newTestRemote(t, Options{URL: "file://" + repo.Bare, Ref: landscapev1alpha1.Reference{Tag: "v1.0.0"}, Verify: &Verification{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
 	head, err := both.Resolve(t.Context())
 	require.NoError(t, err)
 	_, err = both.Fetch(t.Context(), head)

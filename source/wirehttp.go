@@ -90,7 +90,7 @@ func (w *httpWire) references(ctx context.Context) (*packp.AdvRefs, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := w.do(request)
+	response, err := w.sendRequest(request)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (w *httpWire) pack(ctx context.Context, request *packp.UploadPackRequest) (
 	}
 	post.Header.Set("Content-Type", "application/x-git-upload-pack-request")
 	post.Header.Set("Accept", "application/x-git-upload-pack-result")
-	response, err := w.do(post)
+	response, err := w.sendRequest(post)
 	if err != nil {
 		return nil, err
 	}
@@ -136,8 +136,8 @@ func writeRequest(out io.Writer, request *packp.UploadPackRequest) error {
 	return pktline.NewEncoder(out).EncodeString("done\n")
 }
 
-// do sends a request. It drops error bodies, which may repeat credentials.
-func (w *httpWire) do(request *http.Request) (*http.Response, error) {
+// sendRequest sends a request. It drops error bodies, which may repeat credentials.
+func (w *httpWire) sendRequest(request *http.Request) (*http.Response, error) {
 	request.Header.Set("User-Agent", userAgent)
 	switch {
 	case w.credentials.BearerToken != "":

@@ -95,7 +95,7 @@ func (w *sshWire) references(ctx context.Context) (*packp.AdvRefs, error) {
 		return nil, err
 	}
 	defer running.close()
-	advertised, err := w.advertised(running)
+	advertised, err := w.readReferences(running)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (w *sshWire) pack(ctx context.Context, request *packp.UploadPackRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.advertised(running); err != nil {
+	if _, err := w.readReferences(running); err != nil {
 		_ = running.close()
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (w *sshWire) pack(ctx context.Context, request *packp.UploadPackRequest) (*
 	return readPack(request, readCloser{running.stdout, running.close})
 }
 
-func (w *sshWire) advertised(running *uploadPack) (*packp.AdvRefs, error) {
+func (w *sshWire) readReferences(running *uploadPack) (*packp.AdvRefs, error) {
 	advertised, err := readReferences(running.stdout)
 	if err != nil && ReasonOf(err) == "" {
 		// A server without the repository writes that to stderr before it closes, possibly after

@@ -226,7 +226,7 @@ func TestCancelEndsSoon(t *testing.T) {
 		step("later", nothing, edgeTo("deaf")),
 	}}
 	began := time.Now()
-	r, err := Run(ctx, g, Options{Grace: 100 * time.Millisecond})
+	r, err := Run(ctx, g, Options{GracePeriod: 100 * time.Millisecond})
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Less(t, time.Since(began), 2*time.Second)
 	assert.Equal(t, map[string]State{"deaf": Failed, "listens": Failed, "later": Blocked}, states(r))

@@ -27,8 +27,8 @@ const (
 	Skipped   State = "Skipped"
 )
 
-// rank orders the states of progress; a skipped node satisfies all its dependents.
-var rank = map[State]int{Running: 1, Applied: 2, Healthy: 3, RolledOut: 4, Skipped: 4}
+// stateOrder orders the states of progress; a skipped node satisfies all its dependents.
+var stateOrder = map[State]int{Running: 1, Applied: 2, Healthy: 3, RolledOut: 4, Skipped: 4}
 
 // Edge is a dependency: the node starts when ID has reached Until (Applied, Healthy or RolledOut;
 // Healthy when empty).
@@ -37,7 +37,7 @@ type Edge struct {
 	Until State
 }
 
-func (e Edge) until() State {
+func (e Edge) requiredState() State {
 	if e.Until == "" {
 		return Healthy
 	}
@@ -90,7 +90,7 @@ func (g Graph) Validate() error {
 			if !known[e.ID] {
 				errs = append(errs, fmt.Errorf("step %s needs %s, which does not exist", n.ID, e.ID))
 			}
-			if u := e.until(); u != Applied && u != Healthy && u != RolledOut {
+			if u := e.requiredState(); u != Applied && u != Healthy && u != RolledOut {
 				errs = append(errs, fmt.Errorf("step %s needs %s until %s, which is not one of Applied, Healthy, RolledOut", n.ID, e.ID, u))
 			}
 		}
@@ -124,7 +124,7 @@ func (g Graph) Order() ([]string, error) {
 	var out []string
 	for len(out) < len(g.Nodes) {
 		for _, n := range g.Nodes {
-			if !placed[n.ID] && allNeedsPlaced(n, placed) {
+			if !placed[n.ID] && areNeedsPlaced(n, placed) {
 				placed[n.ID] = true
 				out = append(out, n.ID)
 			}
@@ -133,7 +133,7 @@ func (g Graph) Order() ([]string, error) {
 	return out, nil
 }
 
-func allNeedsPlaced(n Node, placed map[string]bool) bool {
+func areNeedsPlaced(n Node, placed map[string]bool) bool {
 	for _, e := range n.Needs {
 		if !placed[e.ID] {
 			return false
@@ -160,7 +160,7 @@ func (g Graph) Dot(w io.Writer) error {
 	style := map[State]string{Applied: "dotted", Healthy: "solid", RolledOut: "bold"}
 	for _, id := range order {
 		for _, e := range nodes[id].Needs {
-			fmt.Fprintf(&b, "  %q -> %q [style=%s, tooltip=%q];\n", e.ID, id, style[e.until()], "until "+strings.ToLower(string(e.until())))
+			fmt.Fprintf(&b, "  %q -> %q [style=%s, tooltip=%q];\n", e.ID, id, style[e.requiredState()], "until "+strings.ToLower(string(e.requiredState())))
 		}
 	}
 	b.WriteString("}\n")

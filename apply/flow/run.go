@@ -20,9 +20,9 @@ type Options struct {
 	Clock clock.WithTicker
 	// OnEvent is called for every change of state and every message, one at a time.
 	OnEvent func(Event)
-	// Grace is how long Run waits for nodes after ctx has ended; the default is 1.5 seconds. Nodes
-	// that still run then are reported as failed.
-	Grace time.Duration
+	// GracePeriod is how long Run waits for nodes after ctx has ended; the default is 1.5 seconds.
+	// Nodes that still run then are reported as failed.
+	GracePeriod time.Duration
 }
 
 // Event is a change of one node.
@@ -87,8 +87,8 @@ func Run(ctx context.Context, g Graph, o Options) (*Result, error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.Grace <= 0 {
-		o.Grace = 1500 * time.Millisecond
+	if o.GracePeriod <= 0 {
+		o.GracePeriod = 1500 * time.Millisecond
 	}
 	r := &runner{Options: o, order: order, nodes: map[string]*node{}, wake: make(chan struct{}, 1)}
 	for _, n := range g.Nodes {
@@ -146,7 +146,7 @@ func (r *runner) loop(ctx context.Context) {
 
 // drain waits for the running nodes, for at most Grace.
 func (r *runner) drain() {
-	grace := r.Clock.NewTimer(r.Grace)
+	grace := r.Clock.NewTimer(r.GracePeriod)
 	defer grace.Stop()
 	for {
 		if active, _ := r.countUnfinished(); active == 0 {
@@ -203,7 +203,7 @@ func (r *runner) checkNeeds(n *node) (ready bool, because string) {
 	for _, e := range n.Needs {
 		needed := r.nodes[e.ID]
 		switch {
-		case needed.reachedRank >= rank[e.until()]:
+		case needed.reachedRank >= stateOrder[e.requiredState()]:
 		case needed.result.State == Failed:
 			return false, fmt.Sprintf("because %s failed: %v", needed.title(), needed.result.Err)
 		case needed.result.State == Blocked:
@@ -287,18 +287,18 @@ func (r *runner) report(n *node, s State, message string) {
 	if n.done || r.closed {
 		return
 	}
-	if rank[s] <= rank[n.result.State] || s == RolledOut || s == Skipped {
+	if stateOrder[s] <= stateOrder[n.result.State] || s == RolledOut || s == Skipped {
 		s = n.result.State
 	}
 	note := s == n.result.State && message != ""
 	r.setResult(n, s, message, nil)
-	r.emit(n, note)
-	if rank[s] >= rank[Applied] {
-		r.release(n)
+	r.emitEvent(n, note)
+	if stateOrder[s] >= stateOrder[Applied] {
+		r.markIdle(n)
 	}
 }
 
-func (r *runner) release(n *node) {
+func (r *runner) markIdle(n *node) {
 	if n.busy {
 		n.busy = false
 		r.busy--
@@ -319,19 +319,19 @@ func (r *runner) endNode(n *node, s State, message string, err error) {
 	n.result.Finished = r.Clock.Now()
 	r.changeState(n, s, message, err)
 	r.active--
-	r.release(n)
+	r.markIdle(n)
 }
 
 // changeState sets a node's state and emits an event. The caller holds the lock, so events come one
 // at a time and in order.
 func (r *runner) changeState(n *node, s State, message string, err error) {
 	r.setResult(n, s, message, err)
-	r.emit(n, false)
+	r.emitEvent(n, false)
 }
 
 func (r *runner) setResult(n *node, s State, message string, err error) {
 	n.result.State, n.result.Err = s, err
-	n.reachedRank = max(n.reachedRank, rank[s])
+	n.reachedRank = max(n.reachedRank, stateOrder[s])
 	if message != "" {
 		n.result.Message = message
 	}
@@ -340,7 +340,7 @@ func (r *runner) setResult(n *node, s State, message string, err error) {
 	}
 }
 
-func (r *runner) emit(n *node, note bool) {
+func (r *runner) emitEvent(n *node, note bool) {
 	if r.OnEvent != nil {
 		r.OnEvent(Event{ID: n.ID, Title: n.title(), State: n.result.State, Message: n.result.Message, MessageOnly: note, Err: n.result.Err,
 			At: r.Clock.Now(), Progress: r.progress()})

@@ -79,7 +79,7 @@ func (c comparison) compareValues(at valueLocation, old, new any) {
 	if old == nil && new == nil {
 		return
 	}
-	if at.isSealed() {
+	if at.isFullyHidden() {
 		if !jsonvalue.Equal(old, new) {
 			c.addField(at, old, new)
 		}
@@ -97,7 +97,7 @@ func (c comparison) compareValues(at valueLocation, old, new any) {
 		c.compareLists(at, oldList, newList)
 		return
 	}
-	if !at.equalScalars(old, new) {
+	if !at.isEqualScalar(old, new) {
 		c.addField(at, old, new)
 	}
 }

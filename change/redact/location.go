@@ -85,7 +85,7 @@ func (l valueLocation) child(key string, containers ...map[string]any) valueLoca
 	parent, inSchema := l.lastKey(), l.isSecretSchema
 	l.isSecretSchema = false
 	switch {
-	case secretwords.IsSecret(key) && isEveryValue(key, containers, isSelector):
+	case secretwords.IsSecret(key) && isEveryValue(key, containers, isSecretSelector):
 		l.inheritedSecrecy = secretwords.NotSecret
 	case parent == "properties" && isEveryValue(key, containers, isSchema):
 		l.isSecretSchema = secretwords.IsSecret(key)
@@ -93,7 +93,7 @@ func (l valueLocation) child(key string, containers ...map[string]any) valueLoca
 		(key == "data" || key == "stringData") && strings.HasSuffix(l.kind, "Secret") && (len(l.keys) == 0 || parent == "template") && !l.isInSecret,
 		strings.EqualFold(key, "key") && strings.HasPrefix(strings.ToLower(parent), "jwt") && isEveryValue(key, containers, isPrivateKeyText),
 		key == "api_url" && slices.Contains(l.keys, "slack_configs"),
-		inSchema && slices.Contains(schemaValueFields, key), slices.ContainsFunc(containers, func(m map[string]any) bool { return isContent(key, m) }):
+		inSchema && slices.Contains(schemaValueFields, key), slices.ContainsFunc(containers, func(m map[string]any) bool { return isSecretContent(key, m) }):
 		l.inheritedSecrecy = secretwords.AlwaysSecret
 	default:
 		l.inheritedSecrecy = childSecrecy(l.inheritedSecrecy, key, parent, slices.Contains(l.keys, "auths"))
@@ -155,22 +155,22 @@ func (l valueLocation) isEmpty(v any) bool {
 	case nil:
 		return true
 	case map[string]any:
-		return len(x) == 0 && l.emptyEqualsAbsent()
+		return len(x) == 0 && l.isEmptyAbsent()
 	case []any:
-		return len(x) == 0 && l.emptyEqualsAbsent()
+		return len(x) == 0 && l.isEmptyAbsent()
 	}
 	return false
 }
 
-func (l valueLocation) emptyEqualsAbsent() bool {
+func (l valueLocation) isEmptyAbsent() bool {
 	if len(l.keys) == 2 && l.keys[0] == "metadata" {
 		return true
 	}
 	return l.isInBuiltinAPI && emptyEqualsAbsentFields[l.lastKey()]
 }
 
-// equalScalars compares values that are not both maps or both lists.
-func (l valueLocation) equalScalars(a, b any) bool {
+// isEqualScalar compares values that are not both maps or both lists.
+func (l valueLocation) isEqualScalar(a, b any) bool {
 	if x, ok := jsonvalue.Number(a); ok {
 		if y, ok := jsonvalue.Number(b); ok {
 			return x.Cmp(y) == 0

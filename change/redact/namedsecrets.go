@@ -38,12 +38,12 @@ func (m Masking) maskNamedValues(s string) string {
 			from = v.begin + masked
 			continue
 		}
-		if plain := strings.Trim(value, quotes+"\\ "); plain == "" || v.isHarmless(s[begin:end], value) {
+		if plain := strings.Trim(value, quoteCharacters+"\\ "); plain == "" || v.isHarmless(s[begin:end], value) {
 			from = v.begin
 			continue
 		}
 		from = v.end
-		if q := value[0]; len(value) > 1 && strings.IndexByte(quotes, q) >= 0 && value[len(value)-1] == q && strings.Count(value, string(q)) == 2 {
+		if q := value[0]; len(value) > 1 && strings.IndexByte(quoteCharacters, q) >= 0 && value[len(value)-1] == q && strings.Count(value, string(q)) == 2 {
 			v.begin, v.end = v.begin+1, v.end-1 // keep the quotes
 		}
 		out.WriteString(s[at:v.begin])

@@ -34,7 +34,7 @@ func findNamedValue(s string, begin, end int) namedValue {
 	}
 	closed := s[end:i]
 	j := skipChars(s, i, " \t")
-	sign := assignmentSign.FindString(s[j:min(len(s), j+3)])
+	sign := assignmentSignPattern.FindString(s[j:min(len(s), j+3)])
 	switch {
 	case sign == "" && flag:
 		return flagValue(s, i, j)
@@ -63,7 +63,7 @@ func findNamedValue(s string, begin, end int) namedValue {
 }
 
 var (
-	assignmentSign = regexp.MustCompile(`^(?::=|=>|\?=|\+=|::|==|=~|:|=)`)
+	assignmentSignPattern = regexp.MustCompile(`^(?::=|=>|\?=|\+=|::|==|=~|:|=)`)
 	// metricSelectorPattern matches the start of a selector in a query: name{label="x",
 	metricSelectorPattern = regexp.MustCompile(`[a-zA-Z_:]\{(?:[a-z_]+(?:=|!=|=~|!~)"[^"]*",\s*)*$`)
 	// linePrefixPattern matches text before a name that begins a line: list and comment marks,
@@ -119,13 +119,13 @@ func (v namedValue) findEnd(s, line, closed, sign string, flag bool) (end int, e
 		}
 	}
 	// Take all of a quoted text.
-	if q := strings.TrimRight(line, "-"); closed == "" && q != "" && strings.IndexByte(quotes, q[len(q)-1]) >= 0 {
+	if q := strings.TrimRight(line, "-"); closed == "" && q != "" && strings.IndexByte(quoteCharacters, q[len(q)-1]) >= 0 {
 		if n := closingQuoteIndex(rest, q); n >= 0 {
 			return v.begin + lengthBeforeAssignment(rest[:n]), false
 		}
 	}
 	quoted := 0
-	if q := strings.TrimLeft(rest, `\`); q != "" && strings.IndexByte(quotes, q[0]) >= 0 {
+	if q := strings.TrimLeft(rest, `\`); q != "" && strings.IndexByte(quoteCharacters, q[0]) >= 0 {
 		if quoted = valueLength(rest); quoted == len(rest) && rest[len(rest)-1] != q[0] {
 			quoted = 0 // no closing quote
 		}
@@ -177,7 +177,7 @@ func wordLength(s, before string) int {
 		case '\r':
 			return i
 		case '\\':
-			if i+1 < len(s) && strings.IndexByte(quotes, s[i+1]) >= 0 && strings.ContainsAny(opened, quotes) {
+			if i+1 < len(s) && strings.IndexByte(quoteCharacters, s[i+1]) >= 0 && strings.ContainsAny(opened, quoteCharacters) {
 				return i
 			}
 			i++
@@ -292,7 +292,7 @@ func flagValue(s string, i, j int) namedValue {
 	if rest == "" || otherFlagPattern.MatchString(rest) || strings.IndexByte("|&;)>", rest[0]) >= 0 {
 		return namedValue{}
 	}
-	if q := strings.TrimLeft(rest, `\`); q != "" && strings.IndexByte(quotes, q[0]) >= 0 {
+	if q := strings.TrimLeft(rest, `\`); q != "" && strings.IndexByte(quoteCharacters, q[0]) >= 0 {
 		if n := valueLength(rest); n < len(rest) || rest[len(rest)-1] == q[0] {
 			v.end = v.begin + n + wordLength(rest[n:], "(")
 			return v
@@ -336,7 +336,7 @@ func (v namedValue) isHarmless(name, value string) bool {
 	if first, _, ok := strings.Cut(value, ". "); ok && v.isAfterColon && notSecretValues[strings.ToLower(first)] {
 		return true // for example "Password: none. And so on."
 	}
-	return isPath(name, value) || hasNoSecretContent(name, value) || v.isAfterColon && isProse(v.textBefore, name, value)
+	return isSecretPath(name, value) || hasNoSecretContent(name, value) || v.isAfterColon && isProse(v.textBefore, name, value)
 }
 
 // hasNoSecretContent reports whether a value is a switch, count, variable or part of a template.

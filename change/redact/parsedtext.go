@@ -35,7 +35,7 @@ func (m Masking) maskParsedText(text string) (string, bool) {
 	if len(text) > maxParsedBytes || strings.ContainsAny(text, yamlOnlyBreaks) || strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\r") {
 		return text, false
 	}
-	if !mayBeParsable(text) {
+	if !canBeParsed(text) {
 		return text, false
 	}
 	r := textMasker{text: text, lines: []int{0}, masking: m}
@@ -82,9 +82,9 @@ func (m Masking) maskParsedText(text string) (string, bool) {
 	return commentPattern.ReplaceAllStringFunc(result, m.maskNamedValues), true
 }
 
-// mayBeParsable reports whether the first line may be JSON or YAML; other texts are not parsed, to
+// canBeParsed reports whether the first line may be JSON or YAML; other texts are not parsed, to
 // save time.
-func mayBeParsable(text string) bool {
+func canBeParsed(text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "#!") {
@@ -233,7 +233,7 @@ func (r *textMasker) walkScalar(n *yaml.Node, l valueLocation, afterFlag bool) {
 	if n.Value == "" || n.Tag == "!!null" || n.Tag == "!!bool" || isMask(v) || variablePattern.MatchString(n.Value) {
 		return
 	}
-	if l.isNamedSecret || afterFlag || l.isSecretScalar(typedScalar(n)) && !isPath(l.lastKey(), n.Value) {
+	if l.isNamedSecret || afterFlag || l.isSecretScalar(typedScalar(n)) && !isSecretPath(l.lastKey(), n.Value) {
 		r.hideNode(n)
 		return
 	}

@@ -63,7 +63,7 @@ func ConcealField(obj map[string]any, keys []string, f change.Field) change.Fiel
 // redactedField returns a difference at a location without hidden values.
 func (l valueLocation) redactedField(old, new any) change.Field {
 	f := change.Field{Path: l.path}
-	if !l.isSealed() {
+	if !l.isFullyHidden() {
 		f.Old, f.New = l.maskValue(old), l.maskValue(new)
 		if !reflect.DeepEqual(f.Old, f.New) && !(isMaskOrNil(f.Old) && isMaskOrNil(f.New)) {
 			return f
@@ -88,8 +88,8 @@ func (l valueLocation) isComparedByKey() bool {
 	return l.isInSecret && len(l.keys) == 1 && l.keys[0] != "metadata"
 }
 
-// isSealed reports whether a value is hidden completely, with its structure.
-func (l valueLocation) isSealed() bool {
+// isFullyHidden reports whether a value is hidden completely, with its structure.
+func (l valueLocation) isFullyHidden() bool {
 	if l.isNamedSecret || l.kind == "ShootState" && len(l.keys) > 1 && l.keys[0] == "spec" {
 		return true // the state of extensions and the secrets of a shoot
 	}
@@ -134,7 +134,7 @@ func (l valueLocation) maskValue(v any) any {
 	if v == nil {
 		return nil
 	}
-	if l.isSealed() {
+	if l.isFullyHidden() {
 		return l.maskScalar(v)
 	}
 	switch x := v.(type) {
@@ -190,7 +190,7 @@ func (l valueLocation) isSecretScalar(v any) bool {
 	if l.kind == encryptionConfigKind && l.lastKey() == "secret" || isChecksum(l.lastKey(), text) {
 		return true
 	}
-	return l.inheritedSecrecy != secretwords.NotSecret && !l.isNotSecret(v) || isText && isAuth(l.keys, text)
+	return l.inheritedSecrecy != secretwords.NotSecret && !l.isNotSecret(v) || isText && isCredential(l.keys, text)
 }
 
 // isChecksum reports whether a field is the plain checksum of a Secret, as in pod templates. A
@@ -217,7 +217,7 @@ func isArgument(args []any, i int) bool {
 		program, ok := arg.(string)
 		return ok && !strings.HasPrefix(program, "-") && passwordClientPattern.MatchString(program)
 	})
-	if isText && (passwordFlagPattern.MatchString(text) && !numbersPattern.MatchString(text[2:]) && !longSingleDashFlag.MatchString(text) || runs && len(text) > 2 && strings.HasPrefix(text, "-p")) {
+	if isText && (passwordFlagPattern.MatchString(text) && !numbersPattern.MatchString(text[2:]) && !longSingleDashFlagPattern.MatchString(text) || runs && len(text) > 2 && strings.HasPrefix(text, "-p")) {
 		return true
 	}
 	if i == 0 {
@@ -239,8 +239,9 @@ func isArgument(args []any, i int) bool {
 
 var (
 	ldapProgramPattern = regexp.MustCompile(`^(?:.*/)?ldap[a-z]+$`)
-	// longSingleDashFlag matches long flags with a single dash: -plugin_dir, -promscrape.config.
-	longSingleDashFlag = regexp.MustCompile(`^-p[a-z]+(?:[_.][a-zA-Z]+)+$`)
+	// longSingleDashFlagPattern matches long flags with a single dash: -plugin_dir,
+	// -promscrape.config.
+	longSingleDashFlagPattern = regexp.MustCompile(`^-p[a-z]+(?:[_.][a-zA-Z]+)+$`)
 )
 
 // isLoginCommand reports whether arguments run a login command such as docker login.
@@ -249,8 +250,9 @@ func isLoginCommand(args []any) bool {
 	return slices.ContainsFunc(args, isLogin) && slices.Contains(args, any("login"))
 }
 
-// assignmentPrefix matches the name in a list item such as --name=value; the rest is the value.
-var assignmentPrefix = regexp.MustCompile(`^(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*=`)
+// assignmentPrefixPattern matches the name in a list item such as --name=value; the rest is the
+// value.
+var assignmentPrefixPattern = regexp.MustCompile(`^(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*=`)
 
 // maskArgument masks a list item such as --password=a b or DB_PASSWORD=a b. After -c there is a
 // command.
@@ -259,12 +261,12 @@ func (m Masking) maskArgument(list []any, i int) (string, bool) {
 	if !ok || i > 0 && list[i-1] == "-c" {
 		return text, false
 	}
-	set := assignmentPrefix.FindString(text)
+	set := assignmentPrefixPattern.FindString(text)
 	if set == "" {
 		return text, false
 	}
 	name, value := strings.Trim(set, "-="), text[len(set):]
-	if value == "" || !secretwords.IsSecret(name) || isPath(name, value) || hasNoSecretContent(name, value) || maskLength(value) > 0 {
+	if value == "" || !secretwords.IsSecret(name) || isSecretPath(name, value) || hasNoSecretContent(name, value) || maskLength(value) > 0 {
 		return text, false
 	}
 	return set + m.replacementFor(value), true

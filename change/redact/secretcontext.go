@@ -35,7 +35,7 @@ func isNamedBySibling(key string, item map[string]any) bool {
 				continue
 			}
 			f := strings.ToLower(field)
-			if text, ok := item[key].(string); ok && slices.Contains(nameFields, f) && isAuth([]string{name}, text) {
+			if text, ok := item[key].(string); ok && slices.Contains(nameFields, f) && isCredential([]string{name}, text) {
 				return true
 			}
 			if slices.Contains(nameFields, f) && (secretwords.IsSecret(name) || isAuthorization(name)) || f == "type" && (lower == "value" || lower == "val") && secretwords.IsSecret(name) {
@@ -60,14 +60,14 @@ func isAuthorization(name string) bool {
 	return name == "authorization" || name == "proxy-authorization" || name == "cookie"
 }
 
-// isContent reports whether a key has the content of a file with a secret name.
-func isContent(key string, file map[string]any) bool {
+// isSecretContent reports whether a key has the content of a file with a secret name.
+func isSecretContent(key string, file map[string]any) bool {
 	path, ok := file["path"].(string)
 	return ok && slices.Contains(contentFields, key) && secretwords.IsSecret(path[strings.LastIndexByte(path, '/')+1:])
 }
 
-// isSelector reports whether a value selects a key of a Secret: {name: s, key: password}.
-func isSelector(v any) bool {
+// isSecretSelector reports whether a value selects a key of a Secret: {name: s, key: password}.
+func isSecretSelector(v any) bool {
 	m, _ := v.(map[string]any)
 	for k, v := range m {
 		switch k {
@@ -111,7 +111,7 @@ func isEveryValue(key string, containers []map[string]any, is func(any) bool) bo
 // isPrivateKeyText reports whether tls: {key: …} has the key itself.
 func isPrivateKeyText(v any) bool {
 	text, ok := v.(string)
-	return ok && !isPath("tlskey", text) && !keyFileNamePattern.MatchString(text)
+	return ok && !isSecretPath("tlskey", text) && !keyFileNamePattern.MatchString(text)
 }
 
 var (
@@ -123,9 +123,9 @@ var (
 	authSchemePattern      = regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|api-key|digest|negotiate|bot|key)\s+\S`)
 )
 
-// isAuth reports whether a text is a credential under a name such as authorization or auth, which
-// mostly names a method instead.
-func isAuth(keys []string, text string) bool {
+// isCredential reports whether a text is a credential under a name such as authorization or auth,
+// which mostly names a method instead.
+func isCredential(keys []string, text string) bool {
 	if len(keys) == 0 || len(text) < 6 || notSecretValues[strings.ToLower(text)] || variablePattern.MatchString(text) {
 		return false
 	}
@@ -143,8 +143,8 @@ func isAuth(keys []string, text string) bool {
 // shortestSecret is the minimum length in characters of a word with digits to be a token.
 const shortestSecret = 8
 
-// isParameter reports whether a field describes a secret without having its value.
-func isParameter(key string) bool {
+// isSecretParameter reports whether a field describes a secret without having its value.
+func isSecretParameter(key string) bool {
 	return slices.Contains(parameterFields, key) || durationNamePattern.MatchString(key)
 }
 
@@ -152,7 +152,7 @@ func isParameter(key string) bool {
 func (l valueLocation) isNotSecret(v any) bool {
 	text := fmt.Sprint(v)
 	name := l.lastKey()
-	if isParameter(name) && parameterValuePattern.MatchString(text) || isPath(name, text) && secretwords.SecrecyOf(name) != secretwords.AlwaysSecret || strings.EqualFold(name, "kubeconfig") && isPath(name, text) {
+	if isSecretParameter(name) && parameterValuePattern.MatchString(text) || isSecretPath(name, text) && secretwords.SecrecyOf(name) != secretwords.AlwaysSecret || strings.EqualFold(name, "kubeconfig") && isSecretPath(name, text) {
 		return true
 	}
 	if strings.HasPrefix(text, "ssh-") && publicKeyPattern.MatchString(text) {
@@ -181,7 +181,7 @@ var referenceFields = []string{"name", "namespace", "kind", "apiVersion", "apiGr
 // Docker registry configuration auth is a password.
 func childSecrecy(s secretwords.Secrecy, key, parent string, inRegistry bool) secretwords.Secrecy {
 	switch {
-	case secretwords.IsReference(key), isParameter(key) && s != secretwords.AlwaysSecret:
+	case secretwords.IsReference(key), isSecretParameter(key) && s != secretwords.AlwaysSecret:
 		return secretwords.NotSecret
 	case s == secretwords.MaybeSecret && (key == "labels" || key == "annotations" || slices.Contains(referenceFields, key) || key == "key" && parent == "items"):
 		return secretwords.NotSecret

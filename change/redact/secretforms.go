@@ -44,7 +44,7 @@ func (f secretForm) limitedToLines(are func(line string) bool) secretForm {
 	return f
 }
 
-func isAnyLine(string) bool { return true }
+func acceptAnyLine(string) bool { return true }
 
 func (f secretForm) exceptIf(is func(string) bool) secretForm {
 	f.isNoSecret = is
@@ -102,8 +102,8 @@ var generalForms = []secretForm{
 	newForm(`(?i)\b(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/=-]{20,})`, "bearer", "basic"),
 	newForm(`(?i)(?:^|[\s"'])(?:set-)?cookie:[ \t]*(?P<secret>[^\s=;"']+=[^\r\n"']+)`, "cookie:"),
 	newForm(`(?i)\b(?:proxy_set_header|add_header|(?:set|add)-header)[ \t]+(?P<name>[A-Za-z][A-Za-z0-9_-]*)[ \t]+["']?`+headerValuePattern,
-		"_header", "set-header", "add-header").limitedToLines(isAnyLine),
-	newForm(`(?i)^[ \t]*(?:request)?header(?:[ \t]+(?:set|add|append|merge|setifempty|always))*[ \t]+(?P<name>[A-Za-z][A-Za-z0-9_-]*)[ \t]+["']?`+headerValuePattern, "header ", "header\t").limitedToLines(isAnyLine),
+		"_header", "set-header", "add-header").limitedToLines(acceptAnyLine),
+	newForm(`(?i)^[ \t]*(?:request)?header(?:[ \t]+(?:set|add|append|merge|setifempty|always))*[ \t]+(?P<name>[A-Za-z][A-Za-z0-9_-]*)[ \t]+["']?`+headerValuePattern, "header ", "header\t").limitedToLines(acceptAnyLine),
 
 	// Arguments of programs.
 	newForm(`-u ?(?P<secret>"[^\s:"=/-][^\s:"/]*:[^"]+"|'[^\s:'=/-][^\s:'/]*:[^']+'|[^\s:"'=/-][^\s:"'/]*:[^\s"']+)`, "-u").exceptIf(isUserAndGroup).atWordStart(),
@@ -131,14 +131,14 @@ var generalForms = []secretForm{
 	newForm(`\bdb\.auth\(\s*["'][^"']*["']\s*,\s*["'](?P<secret>[^"']+)`, "db.auth"),
 	newForm(`(?i)\bvariable\s+"(?P<name>[A-Za-z0-9_-]+)"\s*\{[^}]*?\bdefault\s*=\s*"(?P<secret>[^"\n]*)"`, "variable"),
 	newForm(`\blogin\s+\S+\s+password\s+(?P<secret>\S+)`, "login"),
-	newForm(`(?i)\buser[ \t]+\S+[ \t]+(?:insecure-)?password[ \t]+(?P<secret>\S+)`, "user ", "user\t").limitedToLines(isAnyLine),
+	newForm(`(?i)\buser[ \t]+\S+[ \t]+(?:insecure-)?password[ \t]+(?P<secret>\S+)`, "user ", "user\t").limitedToLines(acceptAnyLine),
 	newForm(`(?m)^[^\s:#]+:(?:[0-9]+|\*):[^:\s]+:[^:\s]+:(?P<secret>(?:\\.|[^\s:\\])+)[ \t]*$`, ":").limitedToLines(func(line string) bool { return strings.Count(line, ":") >= 4 && len(strings.Fields(line)) == 1 }),
 	newForm(`(?m)^[ \t]*r[ow]community6?[ \t]+(?P<secret>\S+)`, "community"),
 	newForm(`\b(?:PSK|XAUTH|EAP)[ \t]+["'](?P<secret>[^"'\n]+)`, "psk", "xauth", "eap"),
 	newForm(`//[^\s:]+/:_(?:authToken|auth|password)=(?P<secret>\S+)`, ":_"),
 	newForm(`(?m)^[ \t]*_auth[ \t]*=[ \t]*(?P<secret>\S+)`, "_auth"),
 	newForm(`\bauth\\*["']?[ \t]*[:=][ \t]*\\*["'](?P<secret>[A-Za-z0-9+/=]{8,})`, "auth").exceptIf(func(s string) bool { _, ok := decodedAuth(s); return !ok }),
-	newForm(`(?i)\b(?:identified(?:[ \t]+with[ \t]+\S+)?[ \t]+(?:by|as)|password)(?:[ \t]+(?:encrypted[ \t]+)?|[ \t]*\()['"](?P<secret>[^'"\n]+)`, "identified", "password '", `password "`, "password(", "password (", "encrypted '").limitedToLines(isAnyLine),
+	newForm(`(?i)\b(?:identified(?:[ \t]+with[ \t]+\S+)?[ \t]+(?:by|as)|password)(?:[ \t]+(?:encrypted[ \t]+)?|[ \t]*\()['"](?P<secret>[^'"\n]+)`, "identified", "password '", `password "`, "password(", "password (", "encrypted '").limitedToLines(acceptAnyLine),
 	newForm(`(?i)\bdefine\(\s*["'](?P<name>[A-Za-z0-9_]+)["']\s*,\s*["'](?P<secret>[^"'\n]*)`, "define("),
 
 	newForm(`(?m)^[ \t]*["']?user_[A-Za-z0-9]+["']?[ \t]*=[ \t]*"(?P<secret>[^"\n]+)"`, "user_"),
@@ -156,7 +156,7 @@ var generalForms = []secretForm{
 	newForm(`(?i)\b(?:token|password)\s+["']?(?P<secret>[A-Za-z0-9_.-]*[0-9][A-Za-z0-9_.-]*)`, "token", "password").
 		exceptIf(func(s string) bool { return len(s) < 12 }).limitedToLines(func(line string) bool { return strings.ContainsAny(line, "0123456789") }),
 	newForm(`(?i)\b(?:token|password|passphrase)\s+(?:is|was)\s+["']?(?P<secret>[^\s"']*[0-9][^\s"']*)`,
-		"token is", "token was", "password is", "password was", "passphrase is", "passphrase was").limitedToLines(isAnyLine),
+		"token is", "token was", "password is", "password was", "passphrase is", "passphrase was").limitedToLines(acceptAnyLine),
 }
 
 var (
@@ -284,28 +284,28 @@ func (m Masking) maskForm(f secretForm, s string) string {
 		value := s[begin:end]
 		secret = strings.Trim(value, "\\\"' \t\r\n")
 		switch {
-		case !isUnmasked(value), f.isNoSecret != nil && f.isNoSecret(strings.Trim(value, quotes)):
+		case !isUnmasked(value), f.isNoSecret != nil && f.isNoSecret(strings.Trim(value, quoteCharacters)):
 			return
 		case f.needsWordStart && g[0] > 0 && strings.IndexByte(" \t\r\n\"'`(", s[g[0]-1]) < 0:
 			return
 		}
 		if f.nameGroup >= 0 {
-			if name := s[g[2*f.nameGroup]:g[2*f.nameGroup+1]]; !secretwords.IsSecret(name) || isPath(name, value) || hasNoSecretContent(name, value) {
+			if name := s[g[2*f.nameGroup]:g[2*f.nameGroup+1]]; !secretwords.IsSecret(name) || isSecretPath(name, value) || hasNoSecretContent(name, value) {
 				return
 			}
 		}
 		// Keep the quotes.
-		for begin < end && strings.IndexByte(quotes, s[begin]) >= 0 {
+		for begin < end && strings.IndexByte(quoteCharacters, s[begin]) >= 0 {
 			begin++
 		}
-		for end > begin && strings.IndexByte(quotes, s[end-1]) >= 0 {
+		for end > begin && strings.IndexByte(quoteCharacters, s[end-1]) >= 0 {
 			end--
 		}
 		return begin, end, secret, true
 	})
 }
 
-const quotes = "\"'"
+const quoteCharacters = "\"'"
 
 // replaceMatches replaces parts of a text by their masks.
 func (m Masking) replaceMatches(matches [][]int, s string, part func(groups []int) (begin, end int, secret string, ok bool)) string {

@@ -138,9 +138,9 @@ var (
 	notCredentialValues = map[string]bool{"include": true, "omit": true, "same-origin": true, "enabled": true, "disabled": true, "required": true, "optional": true}
 )
 
-// isPath reports whether a value is the path of a secret, which stays readable:
+// isSecretPath reports whether a value is the path of a secret, which stays readable:
 // --kubeconfig=/var/run/… A password may begin with a slash.
-func isPath(name, v string) bool {
+func isSecretPath(name, v string) bool {
 	v = strings.TrimPrefix(strings.Trim(v, `\"'; `), "file:")
 	if !filePathPattern.MatchString(v) {
 		return false

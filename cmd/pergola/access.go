@@ -30,7 +30,7 @@ type accessFlags struct {
 	timeout     time.Duration
 }
 
-func (a *accessFlags) add(cmd *cobra.Command) {
+func (a *accessFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&a.kubeconfigs, "kubeconfig", nil, "kubeconfig for all contexts (PATH) or for one cluster (NAME=PATH); may be given several times (default: KUBECONFIG)")
 	cmd.Flags().DurationVar(&a.timeout, "timeout", 15*time.Minute, "give up after this time")
 }
@@ -66,7 +66,7 @@ func (a accessFlags) resolve(l *landscapes.Landscape) (landscape.Access, error) 
 		default:
 			out.DefaultKubeconfigs = append(out.DefaultKubeconfigs, path)
 		}
-		if err := isFile(path); err != nil {
+		if err := requireFile(path); err != nil {
 			return out, fmt.Errorf("--kubeconfig %s: %w; give PATH, or NAME=PATH", k, err)
 		}
 	}
@@ -90,7 +90,7 @@ func kubeconfigFlag(flag string) (name, path string) {
 	return "", flag
 }
 
-func isFile(path string) error {
+func requireFile(path string) error {
 	if path == "" {
 		return errors.New("the path is empty")
 	}
@@ -142,7 +142,7 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 		return fmt.Sprintf("overwrite it with pergola apply %s --force-conflicts %q%s", l.Dir, r, flags.commandFlags())
 	}
 	if progress != nil {
-		options.Listeners.OnEvent, options.Listeners.OnObject, options.Listeners.OnDrift = progress.handleEvent, progress.printObject, progress.printDrift
+		options.Listeners.OnEvent, options.Listeners.OnObject, options.Listeners.OnDrift = progress.showEvent, progress.printObject, progress.printDrift
 		options.Listeners.OnLeaseWait = progress.printWaiting
 	}
 	return landscape.New(l, options)

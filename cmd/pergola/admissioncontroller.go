@@ -86,7 +86,7 @@ AdmissionControllerConfiguration). Flags take precedence over it.`,
 	flags.StringVar(&s.address, "bind-address", "", "address to listen on (default: all)")
 	flags.IntVar(&s.port, "port", 2750, "port of the webhooks")
 	flags.IntVar(&s.healthPort, flagHealthPort, 2751, "port of /healthz, /readyz and /metrics; 0 or -1 for none")
-	s.log.add(cmd)
+	s.log.register(cmd)
 	flags.StringVar(&s.certFile, "tls-cert-file", "", "certificate of the server and its intermediate certificates, as PEM")
 	flags.StringVar(&s.keyFile, "tls-private-key-file", "", "key of the certificate, as PEM")
 	flags.BoolVar(&s.selfSigned, "self-signed", false, "make a CA and a certificate for this process, valid for localhost and --bind-address")
@@ -138,7 +138,7 @@ func (s *admissionCommand) run(cmd *cobra.Command) error {
 			if err != nil {
 				return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtualKubeconfig, err)
 			}
-			opts.ExtraAnswers = gardenwebhooks.New(gardenwebhooks.Options{Garden: reader, Authorizers: authorizers, SizeLimits: settings.Server.ResourceAdmissionConfiguration, Log: log})
+			opts.ExtraResponders = gardenwebhooks.New(gardenwebhooks.Options{Garden: reader, Authorizers: authorizers, SizeLimits: settings.Server.ResourceAdmissionConfiguration, Log: log})
 		}
 	}
 	certificates, err := s.certificates(log)

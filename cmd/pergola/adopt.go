@@ -72,7 +72,7 @@ nothing, or the step is done.`,
 	cmd.Flags().StringVar(&a.approve, "approve", "", "stop exactly the controllers that a run listed with this id")
 	cmd.Flags().BoolVar(&a.showFine, "all", false, "also print findings of level fine")
 	cmd.MarkFlagsMutuallyExclusive("stop", "undo")
-	a.access.add(cmd)
+	a.access.register(cmd)
 	return cmd
 }
 
@@ -186,7 +186,7 @@ const (
 
 // levelTitles are the headings of the levels.
 var levelTitles = map[adoption.Level]string{
-	adoption.LevelBlocks: "Blocks the takeover", adoption.LevelRestarts: "Restarts", adoption.LevelChanges: "Changes, nothing restarts", adoption.LevelFine: "Fine",
+	adoption.LevelBlocks: "Blocks the takeover", adoption.LevelRestarts: "Restarts", adoption.LevelChanges: "Changes, nothing restarts", adoption.LevelNoAction: "Fine",
 }
 
 func (a *adoptCommand) printReport(w io.Writer, r *adoption.Report, dir string) {
@@ -199,7 +199,7 @@ func (a *adoptCommand) printReport(w io.Writer, r *adoption.Report, dir string) 
 	}
 	for _, level := range adoption.Levels {
 		found := r.ByLevel(level)
-		if len(found) == 0 || level == adoption.LevelFine && !a.showFine {
+		if len(found) == 0 || level == adoption.LevelNoAction && !a.showFine {
 			continue
 		}
 		fmt.Fprintf(w, "%s:\n", levelTitles[level])
@@ -208,7 +208,7 @@ func (a *adoptCommand) printReport(w io.Writer, r *adoption.Report, dir string) 
 		}
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%d block, %d restart, %d change, %d fine.", r.Summary[adoption.LevelBlocks], r.Summary[adoption.LevelRestarts], r.Summary[adoption.LevelChanges], r.Summary[adoption.LevelFine])
+	fmt.Fprintf(w, "%d block, %d restart, %d change, %d fine.", r.Summary[adoption.LevelBlocks], r.Summary[adoption.LevelRestarts], r.Summary[adoption.LevelChanges], r.Summary[adoption.LevelNoAction])
 	switch {
 	case r.IsBlocked():
 		fmt.Fprintln(w, " Resolve the blocking findings, then compare again.")

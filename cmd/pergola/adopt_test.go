@@ -77,7 +77,7 @@ func TestAdopt(t *testing.T) {
 	assert.Equal(t, "old", report.Landscape)
 	require.Len(t, report.Controllers, 1)
 	assert.True(t, report.Controllers[0].MustStop)
-	assert.Equal(t, len(report.Findings), report.Summary[adoption.LevelBlocks]+report.Summary[adoption.LevelRestarts]+report.Summary[adoption.LevelChanges]+report.Summary[adoption.LevelFine])
+	assert.Equal(t, len(report.Findings), report.Summary[adoption.LevelBlocks]+report.Summary[adoption.LevelRestarts]+report.Summary[adoption.LevelChanges]+report.Summary[adoption.LevelNoAction])
 
 	o = adopt("--stop")
 	assert.Equal(t, 1, o.code, "%+v", o)
@@ -103,7 +103,7 @@ func TestNextStepOfAdopt(t *testing.T) {
 		"all is stopped":            {adoption.Report{HasStopped: true, Findings: changes}, " Controllers are stopped: pergola apply dir takes over, pergola adopt dir --undo starts them again.\n"},
 		"nothing runs":              {adoption.Report{Findings: changes}, " There is nothing to stop. Next: pergola apply dir.\n"},
 		"nothing has to be stopped": {adoption.Report{Controllers: []adoption.Controller{{Name: "gardener-scheduler", Replicas: 1}}, Findings: changes}, " There is nothing to stop. Next: pergola apply dir.\n"},
-		"Pergola has all":           {adoption.Report{Findings: []adoption.Finding{{Level: adoption.LevelFine}}}, " There is nothing to stop or to take over.\n"},
+		"Pergola has all":           {adoption.Report{Findings: []adoption.Finding{{Level: adoption.LevelNoAction}}}, " There is nothing to stop or to take over.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -115,7 +115,7 @@ status.resources of a ManagedResource.
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print every object that is written")
 	cmd.Flags().StringArrayVar(&a.approve, "approve", nil, "approve held deletions by the id that a run printed")
 	cmd.Flags().StringArrayVar(&a.force, "force-conflicts", nil, `overwrite the fields that others have set in an object ("ConfigMap garden/name"); may be given several times`)
-	a.access.add(cmd)
+	a.access.register(cmd)
 	return cmd
 }
 

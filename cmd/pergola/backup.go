@@ -63,7 +63,7 @@ fails if a seed is unreachable; use --cluster to back up selected clusters.`,
 	flags.StringArrayVar(&b.recipients, "recipient", nil, "public age key of a recipient; may be given several times")
 	flags.StringArrayVar(&b.files, "recipients-file", nil, "file with public age keys, one per line; may be given several times")
 	flags.StringArrayVar(&b.clusters, "cluster", nil, "cluster to save, always with the runtime cluster (default: the runtime cluster and all seeds); may be given several times")
-	b.access.add(cmd)
+	b.access.register(cmd)
 	_ = cmd.MarkFlagRequired("to")
 	cmd.AddCommand(newBackupShow())
 	return cmd
@@ -181,7 +181,7 @@ func revisionOf(dir string) (revision string, dirty bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	rel, err := repo.Rel(dir)
+	rel, err := repo.RelativePath(dir)
 	if err != nil {
 		return "", false, err
 	}

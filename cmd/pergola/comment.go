@@ -143,7 +143,7 @@ type pullRequestJob struct {
 	number          int
 }
 
-var pullRef = regexp.MustCompile(`^refs/pull/([0-9]{1,9})/`)
+var pullRefPattern = regexp.MustCompile(`^refs/pull/([0-9]{1,9})/`)
 
 func currentPullRequestJob(provider string) pullRequestJob {
 	if provider == forge.GitLab {
@@ -152,7 +152,7 @@ func currentPullRequestJob(provider string) pullRequestJob {
 		return pullRequestJob{os.Getenv("CI_API_V4_URL"), firstEnvValue("CI_MERGE_REQUEST_PROJECT_PATH", "CI_PROJECT_PATH"), number}
 	}
 	j := pullRequestJob{url: os.Getenv("GITHUB_API_URL"), repository: os.Getenv("GITHUB_REPOSITORY")}
-	if found := pullRef.FindStringSubmatch(os.Getenv("GITHUB_REF")); found != nil {
+	if found := pullRefPattern.FindStringSubmatch(os.Getenv("GITHUB_REF")); found != nil {
 		j.number, _ = strconv.Atoi(found[1])
 	}
 	return j

@@ -80,7 +80,7 @@ Exit code 1: there are differences, something was left out, or a revision is not
 	cmd.Flags().BoolVar(&d.mergeBase, "merge-base", false, "compare from the common ancestor of --from and --to")
 	cmd.Flags().BoolVar(&d.isAll, "all", false, "compare all landscapes of the repository, or of the given folder, and show those that change")
 	cmd.Flags().BoolVar(&d.isLive, "live", false, "compare with the clusters by server-side dry run")
-	d.access.add(cmd)
+	d.access.register(cmd)
 	return cmd
 }
 
@@ -197,7 +197,7 @@ func firstLine(err error) string {
 
 // print writes the report to standard output, or to the file once the report is complete.
 func (d *diffCommand) print(report plan.Report) error {
-	how := plan.PrintOptions{Format: d.output, Colored: d.file == "" && isColored(d.cmd), More: d.detailsHint()}
+	how := plan.PrintOptions{Format: d.output, Colored: d.file == "" && isColored(d.cmd), OmissionHint: d.detailsHint()}
 	if d.file == "" {
 		return report.Print(d.cmd.OutOrStdout(), how)
 	}

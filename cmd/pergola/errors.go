@@ -51,7 +51,7 @@ type errorResult struct {
 // printed result contains its errors itself.
 func printFailure(cmd *cobra.Command, args []string, sentence string, err error) {
 	fmt.Fprintln(cmd.ErrOrStderr(), printableText(sentence))
-	if w, ok := cmd.OutOrStdout().(*resultWriter); ok && w.hasResult || !asksForJSON(cmd, args) {
+	if w, ok := cmd.OutOrStdout().(*resultWriter); ok && w.hasResult || !isJSONRequested(cmd, args) {
 		return
 	}
 	var out errorResult
@@ -76,7 +76,7 @@ func isUnavailable(err error) bool {
 	case nil:
 		return false
 	case *apply.ObjectError:
-		if slices.Contains([]apply.Reason{apply.Unreachable, apply.CertificateExpired, apply.Unauthorized}, e.Reason) {
+		if slices.Contains([]apply.Reason{apply.ReasonUnreachable, apply.ReasonCertificateExpired, apply.ReasonUnauthorized}, e.Reason) {
 			return true
 		}
 	case *apply.UnreachableError:
@@ -95,8 +95,8 @@ func exitAfterProblems(err error) error {
 	return errFinding
 }
 
-// asksForJSON reports whether JSON is wanted, even if an earlier wrong flag stopped the parser.
-func asksForJSON(cmd *cobra.Command, args []string) bool {
+// isJSONRequested reports whether JSON is wanted, even if an earlier wrong flag stopped the parser.
+func isJSONRequested(cmd *cobra.Command, args []string) bool {
 	flag := cmd.Flags().Lookup("output")
 	if flag == nil {
 		return false

@@ -94,7 +94,7 @@ func completeKinds(_ *cobra.Command, args []string, word string) ([]string, cobr
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	offers, err := rulebook.CompleteQuestion(word)
+	offers, err := rulebook.CompleteFieldReference(word)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -55,10 +55,10 @@ does. A second instance waits for it.
 	flags.StringVar(&f.gardenSecret, "garden-kubeconfig-secret", "", "Secret of the seed with the kubeconfig of the virtual garden, as NAMESPACE/NAME")
 	flags.StringVar(&f.garden, "garden-kubeconfig", "", "kubeconfig of the virtual garden, in a file")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the seed (default in a pod: its own access; else KUBECONFIG)")
-	f.ports.add(cmd, 2728, 2729)
+	f.ports.register(cmd, 2728, 2729)
 	addBindAddress(cmd, &f.address)
 	addPolicyNamespaces(cmd, &f.policies)
-	f.log.add(cmd)
+	f.log.register(cmd)
 	_ = cmd.MarkFlagRequired("seed")
 	cmd.MarkFlagsOneRequired("garden-kubeconfig-secret", "garden-kubeconfig")
 	cmd.MarkFlagsMutuallyExclusive("garden-kubeconfig-secret", "garden-kubeconfig")
@@ -74,7 +74,7 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	o := gardenlet.Options{Seed: f.seed, Holder: leaseHolder("gardenlet"), Version: version, Log: log, Catalogue: catalogueFS(cmd), Outside: !isInCluster(f.kubeconfig)}
+	o := gardenlet.Options{Seed: f.seed, Holder: leaseHolder("gardenlet"), Version: version, Log: log, Catalogue: catalogueFS(cmd), OutsideCluster: !isInCluster(f.kubeconfig)}
 	if o.PolicyNamespaces, err = policyNamespaces(f.policies); err != nil {
 		return err
 	}

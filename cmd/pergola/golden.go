@@ -93,7 +93,7 @@ func goldenFiles(cmd *cobra.Command, l *landscapes.Landscape, catalogue fs.FS) (
 	if err != nil {
 		return nil, err
 	}
-	flows, err := render.FlowFiles(l, catalogue, render.At(time.Now()))
+	flows, err := render.FlowFiles(l, catalogue, render.WithTime(time.Now()))
 	if err != nil {
 		return nil, commands.Finding{Err: err}
 	}

@@ -31,10 +31,10 @@ func goldenComponents(cmd *cobra.Command, only []string, update bool, output str
 		if err := recordCases(cmd, dir, report); err != nil {
 			return err
 		}
-		if report.Summary.Failed == 0 {
+		if report.Summary.FailedCases == 0 {
 			return nil
 		}
-		return commands.Finding{Err: fmt.Errorf("%s could not be rendered: their records are unchanged", countText(report.Summary.Failed, "case"))}
+		return commands.Finding{Err: fmt.Errorf("%s could not be rendered: their records are unchanged", countText(report.Summary.FailedCases, "case"))}
 	}
 	switch output {
 	case formatJSON:

@@ -135,11 +135,11 @@ func printVerdicts(cmd *cobra.Command, objects []render.Object, options []health
 	return nil
 }
 
-// groundTexts explain why an object is healthy although kstatus reports a problem.
-var groundTexts = map[health.Ground]string{
-	health.GroundExistence: "healthy because it exists, as no rule applies to it",
-	health.GroundRule:      "healthy by its rule",
-	health.GroundSkipped:   "healthy because an annotation switches its health checks off",
+// basisTexts explain why an object is healthy although kstatus reports a problem.
+var basisTexts = map[health.Basis]string{
+	health.BasisExistence: "healthy because it exists, as no rule applies to it",
+	health.BasisRule:      "healthy by its rule",
+	health.BasisSkipped:   "healthy because an annotation switches its health checks off",
 }
 
 // sentence returns the verdict as text. An alarming message beside "healthy" always has the reason
@@ -161,7 +161,7 @@ func (v healthVerdict) sentence() string {
 	case v.Progressing:
 		state = fmt.Sprintf("healthy, progressing (%s)", v.Reason)
 	case v.Status != health.StatusCurrent:
-		state = fmt.Sprintf("%s; kstatus says %s", groundTexts[v.Ground], v.Status)
+		state = fmt.Sprintf("%s; kstatus says %s", basisTexts[v.Basis], v.Status)
 	}
 	if said == "" {
 		return object + ": " + state

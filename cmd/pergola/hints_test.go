@@ -79,8 +79,8 @@ func TestApprovedBy(t *testing.T) {
 		{[]string{"1"}, true, false, true},
 		{[]string{""}, false, false, false},
 	} {
-		assert.Equal(t, test.here, approvedBy(here, test.ids, test.onSeed), test.ids)
-		assert.Equal(t, test.there, approvedBy(there, test.ids, test.onSeed), test.ids)
+		assert.Equal(t, test.here, isApprovedBy(here, test.ids, test.onSeed), test.ids)
+		assert.Equal(t, test.there, isApprovedBy(there, test.ids, test.onSeed), test.ids)
 	}
 }
 

@@ -41,7 +41,7 @@ read.`,
   pergola history production -o json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			handle, err := object.handle(args[0])
+			handle, err := object.landscapeClient(args[0])
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ read.`,
 		},
 	}
 	addOutputFlag(cmd, &output, "text", "json")
-	object.add(cmd)
+	object.register(cmd)
 	return cmd
 }
 
@@ -133,7 +133,7 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFla
 		return err
 	}
 	for line := range strings.Lines(lines.String()) {
-		if _, err := fmt.Fprintln(w, cutLine(strings.TrimSuffix(line, "\n"), width)); err != nil {
+		if _, err := fmt.Fprintln(w, truncateLine(strings.TrimSuffix(line, "\n"), width)); err != nil {
 			return err
 		}
 	}
@@ -151,12 +151,12 @@ func printOperations(w io.Writer, l *landscapev1alpha1.Landscape, width int) {
 			fmt.Fprintf(w, "… and %d earlier operations; -o json lists them\n", len(l.Status.Operations)-i)
 			return
 		}
-		fmt.Fprintln(w, cutLine(oneLine(fmt.Sprintf("Operation %s of %s, executed %s: operations/%s", o.Operation, o.Object, o.At.Local().Format(time.DateTime), o.ID), math.MaxInt), width))
+		fmt.Fprintln(w, truncateLine(oneLine(fmt.Sprintf("Operation %s of %s, executed %s: operations/%s", o.Operation, o.Object, o.At.Local().Format(time.DateTime), o.ID), math.MaxInt), width))
 	}
 }
 
-// cutLine shortens a line to width characters, with "…" at the end; 0 means no limit.
-func cutLine(line string, width int) string {
+// truncateLine shortens a line to width characters, with "…" at the end; 0 means no limit.
+func truncateLine(line string, width int) string {
 	r := []rune(line)
 	if width <= 0 || len(r) <= width {
 		return line

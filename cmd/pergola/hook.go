@@ -69,7 +69,7 @@ push is complete by then. An interruption stops only the display.`,
 			}
 			hook := receiver.PostReceive{
 				Client:    &receiver.Client{URL: address, Token: token, HTTP: client, Clock: clock.RealClock{}},
-				Receivers: receivers, By: by, Follow: !noFollow, FollowTimeout: within, Out: cmd.OutOrStdout(),
+				Receivers: receivers, Pusher: by, Follow: !noFollow, FollowTimeout: within, Out: cmd.OutOrStdout(),
 			}
 			hook.Run(cmd.Context(), pushes)
 			return nil
@@ -88,13 +88,13 @@ push is complete by then. An interruption stops only the display.`,
 	return cmd
 }
 
-var receiverOfLandscape = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]*/[a-z0-9][-a-z0-9.]*(/[a-z0-9][-a-z0-9]*)?$`)
+var receiverNamePattern = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]*/[a-z0-9][-a-z0-9.]*(/[a-z0-9][-a-z0-9]*)?$`)
 
 // receiverNames adds the default receiver "push" to names without one.
 func receiverNames(landscapes []string) ([]string, error) {
 	var out []string
 	for _, l := range landscapes {
-		if !receiverOfLandscape.MatchString(l) {
+		if !receiverNamePattern.MatchString(l) {
 			return nil, fmt.Errorf("--landscape %q: want NAMESPACE/NAME or NAMESPACE/NAME/RECEIVER", l)
 		}
 		if strings.Count(l, "/") == 1 {

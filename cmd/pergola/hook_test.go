@@ -101,7 +101,7 @@ func TestPusherSeesTheSync(t *testing.T) {
 	pushed := o.pushesTo("prod")[0]
 	assert.Equal(t, "refs/heads/main", pushed.Ref)
 	assert.Equal(t, strings.TrimSpace(push("git rev-parse HEAD")), pushed.Commit)
-	assert.Equal(t, "ada", pushed.By)
+	assert.Equal(t, "ada", pushed.Pusher)
 	assert.Contains(t, push("git push -q origin main:dev"), "remote: garden/dev: Applied")
 	push("git push -q origin :dev") // a deleted branch is sent, too
 	require.Eventually(t, func() bool { return len(o.pushesTo("dev")) == 2 }, 10*time.Second, 10*time.Millisecond)

@@ -205,7 +205,7 @@ func (i *installCommand) newInstaller(cmd *cobra.Command, role deploy.Role) (*in
 		switch r.Action {
 		case apply.Unchanged:
 		case apply.HeldBack:
-			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s%s\n", r.Action, r.Ref, printable(whyHeld(r.Message, permit.ApprovalID(name, r.Ref))))
+			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s%s\n", r.Action, r.Ref, printable(heldText(r.Message, permit.ApprovalID(name, r.Ref))))
 		default:
 			fmt.Fprintf(cmd.ErrOrStderr(), "%-10s %s\n", r.Action, r.Ref)
 		}
@@ -260,13 +260,13 @@ func printItems(w io.Writer, p change.Plan) {
 			fmt.Fprint(w, sep, printable(f.Path))
 		}
 		if item.Action == change.Hold {
-			fmt.Fprint(w, printable(whyHeld(item.Reason, item.Approval)))
+			fmt.Fprint(w, printable(heldText(item.Reason, item.Approval)))
 		}
 		fmt.Fprintln(w)
 	}
 }
 
-func whyHeld(reason, approval string) string {
+func heldText(reason, approval string) string {
 	return fmt.Sprintf(": %s (--approve %s approves it)", reason, approval)
 }
 

@@ -31,7 +31,7 @@ type objectFlags struct {
 	kubeconfig, context, namespace string
 }
 
-func (o *objectFlags) add(cmd *cobra.Command) {
+func (o *objectFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster (default: KUBECONFIG)")
 	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig (default: its current one)")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", defaultNamespace, "namespace of the Landscape, if its name does not contain one")
@@ -56,8 +56,8 @@ func (o *objectFlags) key(name string) receiver.Key {
 	return receiver.Key{Namespace: o.namespace, Name: name}
 }
 
-// handle returns the Landscape that an argument names.
-func (o *objectFlags) handle(name string) (*operator.LandscapeClient, error) {
+// landscapeClient returns the Landscape that an argument names.
+func (o *objectFlags) landscapeClient(name string) (*operator.LandscapeClient, error) {
 	key := o.key(name)
 	if key.Name == "" || key.Namespace == "" || strings.ContainsAny(key.Name, "/.") {
 		return nil, fmt.Errorf("%q is not the name of a Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder%s", name, landscapeNameHint(name))

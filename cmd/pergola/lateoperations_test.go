@@ -35,7 +35,7 @@ func TestLateOperations(t *testing.T) {
 		var out []string
 		o := pergola(t, append([]string{"validate", "-o", "json"}, paths...)...)
 		for _, v := range decode[[]schemas.Violation](t, o) {
-			if v.Rule == preview.RuleLate {
+			if v.Rule == preview.RuleLateOperation {
 				assert.Equal(t, schemas.SeverityWarning, v.Severity)
 				assert.Equal(t, "has passed: reconcile on Shoot garden-local/local has expired and is never executed; set a later time (with another file name, if this one was applied before), or remove the file", v.Message)
 				out = append(out, v.Name)

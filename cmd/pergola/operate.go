@@ -85,7 +85,7 @@ end within --timeout.`,
 	}
 	addOutputFlag(cmd, &output, "text", "json")
 	cmd.Flags().BoolVar(&wait, "wait", false, "follow the operation until it has ended")
-	access.add(cmd)
+	access.register(cmd)
 	return cmd
 }
 

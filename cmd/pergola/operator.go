@@ -50,13 +50,13 @@ OTEL_EXPORTER_OTLP_ENDPOINT sets the address that gets traces.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the runtime cluster (default in a pod: its own access; else KUBECONFIG)")
 	flags.StringVarP(&o.namespace, "namespace", "n", "garden", "namespace of the Landscapes; empty for all")
-	o.ports.add(cmd, 8081, 8080)
+	o.ports.register(cmd, 8081, 8080)
 	addBindAddress(cmd, &o.address)
 	flags.IntVar(&o.receivers, "receiver-port", 9292, "port of /hooks; -1 for none")
 	flags.StringArrayVar(&o.proxies, "receiver-proxy", nil, "address range of load balancers in front of /hooks, such as 10.0.0.0/8, whose X-Forwarded-For names the sender of a request; may be given several times")
 	flags.BoolVar(&o.files, "allow-file-sources", false, "allow file:// as source: every author of a Landscape can then read all repositories on this machine")
 	addPolicyNamespaces(cmd, &o.policies)
-	o.log.add(cmd)
+	o.log.register(cmd)
 	return cmd
 }
 

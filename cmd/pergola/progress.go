@@ -56,7 +56,7 @@ func (p *progress) reset() {
 	p.appliedSteps, p.healthySteps, p.healthyCounts = map[string]bool{}, map[string]bool{}, map[string]int{}
 }
 
-func (p *progress) handleEvent(e owner.Event) {
+func (p *progress) showEvent(e owner.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := e.Owner + " › " + e.Node
@@ -156,7 +156,7 @@ func (p *progress) printObject(owner, bundle string, r apply.ObjectResult) {
 		if r.Ref.Kind != "CustomResourceDefinition" {
 			return
 		}
-	case apply.Recreated, apply.HeldBack, apply.LeftAlone, apply.Deleted, apply.Deleting, apply.Adopted:
+	case apply.Recreated, apply.HeldBack, apply.NotOwned, apply.Deleted, apply.Deleting, apply.Adopted:
 	default:
 		// For a changed object, a message means that it was taken over.
 		if !p.verbose && (r.Action != apply.Configured || r.Message == "") {

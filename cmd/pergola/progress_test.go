@@ -47,22 +47,22 @@ func TestProgressLines(t *testing.T) {
 ✓ seed a › api: rolled out
 `
 	for _, e := range sampleEvents() {
-		p.handleEvent(e)
+		p.showEvent(e)
 	}
 	assert.Equal(t, want, b.String())
 
 	b.Reset()
 	p.reset()
 	for _, e := range sampleEvents() {
-		p.handleEvent(e)
+		p.showEvent(e)
 	}
 	assert.Equal(t, want, b.String(), "the next run of the same process counts anew")
 
 	b.Reset()
-	p.handleEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Running})
-	p.handleEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Failed, Error: "no\nluck"})
-	p.handleEvent(owner.Event{Owner: "seed a", Node: "next", State: flow.Blocked, Message: "because api failed: no luck"})
-	p.handleEvent(owner.Event{Owner: "seed a", Node: "last", State: flow.Blocked, Message: "not started: context canceled"})
+	p.showEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Running})
+	p.showEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Failed, Error: "no\nluck"})
+	p.showEvent(owner.Event{Owner: "seed a", Node: "next", State: flow.Blocked, Message: "because api failed: no luck"})
+	p.showEvent(owner.Event{Owner: "seed a", Node: "last", State: flow.Blocked, Message: "not started: context canceled"})
 	assert.Equal(t, "✗ seed a › api: no luck\n○ seed a › next: not started: because api failed\n", b.String())
 }
 
@@ -71,12 +71,12 @@ func TestProgressRepeatsWaiting(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(&b, false, false, false)
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	p.handleEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Applied, At: start})
+	p.showEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Applied, At: start})
 	for _, e := range []struct {
 		after   time.Duration
 		message string
 	}{{0, "no pods"}, {3 * time.Second, "no pods"}, {25 * time.Second, "no pods"}, {50 * time.Second, "no pods"}, {78 * time.Second, "1 of 2 pods"}, {103 * time.Second, "1 of 2 pods"}} {
-		p.handleEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Applied, Message: e.message, At: start.Add(e.after)})
+		p.showEvent(owner.Event{Owner: "seed a", Node: "api", State: flow.Applied, Message: e.message, At: start.Add(e.after)})
 	}
 	assert.Equal(t, `… seed a › api: applied, not healthy yet: no pods
 … seed a › api: applied, not healthy yet (for 25s): no pods
@@ -92,7 +92,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	p := newProgress(&b, true, false, false)
 	var shown []string
 	for _, e := range sampleEvents() {
-		p.handleEvent(e)
+		p.showEvent(e)
 		shown = append(shown, terminalText(b.String()))
 	}
 	assert.Equal(t, "  • seed a › api: applied, not healthy yet\n", shown[1])
@@ -129,7 +129,7 @@ func TestProgressOfObjects(t *testing.T) {
 		apply.Created:        {"", "  created Secret a/b (seed a, x)\n"},
 		apply.AlreadyDeleted: {"", "  gone Secret a/b (seed a, x)\n"},
 		apply.Deleted:        {"  deleted Secret a/b (seed a, x)\n", "  deleted Secret a/b (seed a, x)\n"},
-		apply.LeftAlone:      {"  left-alone Secret a/b (seed a, x)\n", "  left-alone Secret a/b (seed a, x)\n"},
+		apply.NotOwned:       {"  left-alone Secret a/b (seed a, x)\n", "  left-alone Secret a/b (seed a, x)\n"},
 		apply.HeldBack:       {"  held Secret a/b (seed a, x)\n", "  held Secret a/b (seed a, x)\n"},
 	} {
 		for i, verbose := range []bool{false, true} {

@@ -71,7 +71,7 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 	}
 	var kept []render.Bundle
 	for _, b := range bundles {
-		if o.matches(b, clusterOf(b)) {
+		if o.isSelected(b, clusterOf(b)) {
 			kept = append(kept, b)
 		}
 	}
@@ -109,7 +109,7 @@ func (o renderOptions) checkFilters(bundles []render.Bundle, clusterOf func(rend
 		{"--owner", "owner", o.owner, renderOptions{owner: o.owner}, owner},
 		{"--component", "component with bundles", o.component, renderOptions{component: o.component}, component},
 	} {
-		if len(bundles) > 0 && !slices.ContainsFunc(bundles, func(b render.Bundle) bool { return filter.alone.matches(b, clusterOf(b)) }) {
+		if len(bundles) > 0 && !slices.ContainsFunc(bundles, func(b render.Bundle) bool { return filter.alone.isSelected(b, clusterOf(b)) }) {
 			return fmt.Errorf("%s: %w", filter.flag, unknown.NameError(filter.what, filter.value, bundleNames(bundles, filter.names)))
 		}
 	}
@@ -131,7 +131,7 @@ func (o renderOptions) filters() []string {
 	return out
 }
 
-func (o renderOptions) matches(b render.Bundle, cluster string) bool {
+func (o renderOptions) isSelected(b render.Bundle, cluster string) bool {
 	return (o.cluster == "" || o.cluster == cluster || b.Cluster == render.ClusterShoot && o.cluster == b.Cluster) && (o.component == "" || o.component == b.Component) &&
 		(o.owner == "" || b.Owner.HasName(o.owner))
 }
@@ -143,8 +143,8 @@ func renderAll(cmd *cobra.Command, l *landscapes.Landscape, catalogue fs.FS) ([]
 	if err != nil {
 		return nil, nil, err
 	}
-	bundles, err := render.All(l, catalogue, nil, render.At(time.Now()), withCharts(cmd, l))
-	return bundles, render.ClusterOf(seeds), err
+	bundles, err := render.All(l, catalogue, nil, render.WithTime(time.Now()), withCharts(cmd, l))
+	return bundles, render.ClusterNamer(seeds), err
 }
 
 func writeFiles(cmd *cobra.Command, bundles []render.Bundle, clusterOf func(render.Bundle) string, dir string) error {

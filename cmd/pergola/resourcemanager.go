@@ -63,8 +63,8 @@ network policies and webhooks. Flags take precedence over it.
 	flags.BoolVar(&r.leaderElection, "leader-elect", true, "work only while holding the lease, so that several instances can run")
 	flags.StringVar(&r.leaseNamespace, "leader-election-namespace", "", "namespace of the lease in the source cluster (default: --namespace, in a pod its own, else garden)")
 	flags.StringVar(&r.leaseName, "leader-election-name", "gardener-resource-manager", "name of the lease")
-	r.ports.add(cmd, 8081, 8080)
-	r.log.add(cmd)
+	r.ports.register(cmd, 8081, 8080)
+	r.log.register(cmd)
 	flags.BoolVar(&r.collector, "garbage-collector", false, "delete unreferenced Secrets and ConfigMaps with the label of the garbage collector in the target")
 	flags.BoolVar(&r.tokenController, "token-requestor", false, "write tokens of ServiceAccounts of the target into the Secrets of the source that ask for them")
 	return cmd

@@ -56,7 +56,7 @@ code 1 means that the restore would write something.`,
 	flags.StringVar(&r.from, "from", "", "the backup")
 	flags.StringArrayVar(&r.clusters, "cluster", nil, "cluster to restore (default: the runtime cluster, and the seeds that have nothing yet); may be given several times")
 	flags.BoolVar(&r.dryRun, "dry-run", false, "only show what would be written; exit code 1 if anything would")
-	r.access.add(cmd)
+	r.access.register(cmd)
 	_ = cmd.MarkFlagRequired("from")
 	return cmd
 }

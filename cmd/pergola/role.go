@@ -37,7 +37,7 @@ const (
 // logFlags configure the log of a long-running role.
 type logFlags struct{ level, format string }
 
-func (l *logFlags) add(cmd *cobra.Command) {
+func (l *logFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&l.level, flagLogLevel, logLevels[0], "lowest level to log: "+strings.Join(logLevels, ", "))
 	cmd.Flags().StringVar(&l.format, "log-format", logFormats[0], "format of the log: "+strings.Join(logFormats, ", "))
 	_ = cmd.RegisterFlagCompletionFunc(flagLogLevel, cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp))
@@ -72,7 +72,7 @@ func discardControllerRuntimeLog(cmd *cobra.Command, _ []string) {
 // portFlags are the ports of a role.
 type portFlags struct{ health, metrics int }
 
-func (p *portFlags) add(cmd *cobra.Command, health, metrics int) {
+func (p *portFlags) register(cmd *cobra.Command, health, metrics int) {
 	cmd.Flags().IntVar(&p.health, flagHealthPort, health, "port of /healthz and /readyz; -1 for none")
 	cmd.Flags().IntVar(&p.metrics, "metrics-port", metrics, "port of /metrics; -1 for none")
 }
@@ -107,19 +107,19 @@ func restConfig(cluster, path, context string) (*rest.Config, error) {
 	switch {
 	case err == nil:
 		return config, nil
-	case path != "" && isFile(path) != nil:
+	case path != "" && requireFile(path) != nil:
 		hint := ""
-		if name, rest, named := strings.Cut(path, "="); named && isFile(rest) == nil {
+		if name, rest, named := strings.Cut(path, "="); named && requireFile(rest) == nil {
 			hint = fmt.Sprintf("; this command asks one cluster: give --kubeconfig %s, without %s=", rest, name)
 		}
-		return nil, fmt.Errorf("access to %s, kubeconfig %q: %w%s", cluster, path, isFile(path), hint)
+		return nil, fmt.Errorf("access to %s, kubeconfig %q: %w%s", cluster, path, requireFile(path), hint)
 	case missingContextError(rules, context) != nil:
 		return nil, fmt.Errorf("access to %s: %w", cluster, missingContextError(rules, context))
 	case clientcmd.IsEmptyConfig(err) && path != "":
 		return nil, fmt.Errorf("access to %s: the kubeconfig %s names no cluster, or has no current context; its contexts: %s", cluster, path, contextList(rules))
 	case clientcmd.IsEmptyConfig(err) && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "":
 		set := filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
-		if !slices.ContainsFunc(set, func(file string) bool { return isFile(file) == nil }) {
+		if !slices.ContainsFunc(set, func(file string) bool { return requireFile(file) == nil }) {
 			return nil, fmt.Errorf("access to %s: KUBECONFIG names %s, which does not exist", cluster, strings.Join(set, ", "))
 		}
 		return nil, fmt.Errorf("access to %s: the kubeconfig of KUBECONFIG names no cluster, or has no current context; its contexts: %s", cluster, contextList(rules))

@@ -37,7 +37,7 @@ the revision that was applied before the current one.`,
 			if unpin == (len(args) == 2) {
 				return errors.New("give a revision to roll back to, or --unpin")
 			}
-			handle, err := object.handle(args[0])
+			handle, err := object.landscapeClient(args[0])
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ the revision that was applied before the current one.`,
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "reason for the pin, for other people")
 	cmd.Flags().BoolVar(&unpin, "unpin", false, "follow the source again")
-	object.add(cmd)
+	object.register(cmd)
 	return cmd
 }
 
@@ -81,7 +81,7 @@ Shoot, pass --on-seed.`,
   pergola approve production eu-1/77be0211c4e0 --on-seed`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			handle, err := object.handle(args[0])
+			handle, err := object.landscapeClient(args[0])
 			if err != nil {
 				return err
 			}
@@ -93,7 +93,7 @@ Shoot, pass --on-seed.`,
 				return commands.Finding{Err: err}
 			}
 			for _, h := range before.Status.Held {
-				if approvedBy(h, args[1:], onSeed) {
+				if isApprovedBy(h, args[1:], onSeed) {
 					fmt.Fprintf(cmd.OutOrStdout(), "  %s on %s, held because %s\n", printable(h.Object), printable(clusterLabel(h.Cluster)), oneLine(h.Reason, 1000))
 				}
 			}
@@ -109,12 +109,12 @@ Shoot, pass --on-seed.`,
 		},
 	}
 	cmd.Flags().BoolVar(&onSeed, "on-seed", false, "also accept ids of deletions that gardenlets hold and the Landscape does not list")
-	object.add(cmd)
+	object.register(cmd)
 	return cmd
 }
 
-// approvedBy reports whether one of the given ids approves a held object.
-func approvedBy(h landscapev1alpha1.HeldDeletion, given []string, onSeed bool) bool {
+// isApprovedBy reports whether one of the given ids approves a held object.
+func isApprovedBy(h landscapev1alpha1.HeldDeletion, given []string, onSeed bool) bool {
 	if onSeed && (h.Cluster == landscape.Runtime || h.Cluster == landscape.Virtual) {
 		return false
 	}

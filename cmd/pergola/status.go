@@ -75,7 +75,7 @@ Exit code 2: a cluster does not answer.`,
 	cmd.Flags().BoolVar(&what.Live, "live", false, "judge the conditions now, instead of showing the last written ones")
 	cmd.Flags().BoolVar(&what.Components, "components", false, "also show the state of every bundle, judged now")
 	cmd.Flags().BoolVar(&watch, "watch", false, "print again whenever something changes, until Ctrl-C")
-	access.add(cmd)
+	access.register(cmd)
 	return cmd
 }
 

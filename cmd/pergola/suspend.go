@@ -30,7 +30,7 @@ after that time. The command prints and replaces an existing suspension.`,
 			if cmd.Flags().Changed("for") && duration <= 0 {
 				return fmt.Errorf("--for %s: want a time above zero, such as 2h", duration)
 			}
-			handle, err := object.handle(args[0])
+			handle, err := object.landscapeClient(args[0])
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ after that time. The command prints and replaces an existing suspension.`,
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "reason (required)")
 	cmd.Flags().DurationVar(&duration, "for", 0, "how long, such as 2h (default: until pergola resume)")
-	object.add(cmd)
+	object.register(cmd)
 	return cmd
 }
 
@@ -80,7 +80,7 @@ func newResume() *cobra.Command {
 		Example: `  pergola resume production`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			handle, err := object.handle(args[0])
+			handle, err := object.landscapeClient(args[0])
 			if err != nil {
 				return err
 			}
@@ -96,6 +96,6 @@ func newResume() *cobra.Command {
 			return err
 		},
 	}
-	object.add(cmd)
+	object.register(cmd)
 	return cmd
 }

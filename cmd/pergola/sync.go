@@ -60,7 +60,7 @@ operator runs.`,
   pergola sync garden/production --follow=false`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			handle, err := object.handle(args[0])
+			handle, err := object.landscapeClient(args[0])
 			if err != nil {
 				return err
 			}
@@ -117,6 +117,6 @@ operator runs.`,
 	addOutputFlag(cmd, &output, "text", "json")
 	cmd.Flags().BoolVar(&follow, "follow", true, "show the progress of the operator until the sync is done")
 	cmd.Flags().DurationVar(&timeout, "timeout", 15*time.Minute, "how long to follow")
-	object.add(cmd)
+	object.register(cmd)
 	return cmd
 }

@@ -61,7 +61,7 @@ also for objects in the virtual garden, which has no inventories.`,
 		},
 	}
 	addOutputFlag(cmd, &output, "text", "json")
-	object.add(cmd)
+	object.register(cmd)
 	return cmd
 }
 
@@ -98,10 +98,10 @@ func noInventoriesText(args, contexts []string) string {
 
 // notReconciledText returns a note if an owner is no longer reconciled.
 func notReconciledText(o operator.TreeOwner, now time.Time) string {
-	if o.Silence == nil {
+	if o.StaleRole == nil {
 		return ""
 	}
-	return "  (not reconciled: " + o.Silence.Text(now) + ")"
+	return "  (not reconciled: " + o.StaleRole.Text(now) + ")"
 }
 
 func printTree(w io.Writer, owners []operator.TreeOwner, now time.Time) error {
@@ -135,15 +135,15 @@ func printTreeObjects(w io.Writer, indent string, objects []operator.TreeObject)
 		if o.Source != "" {
 			text += "  (" + o.Source + ")"
 		}
-		if o.Leaving {
+		if o.IsTerminating {
 			text += "  being deleted"
 		}
 		switch {
 		case o.OwnedBy != "":
 			text += "  declared here, but " + o.OwnedBy + " has it"
 			n--
-		case len(o.AlsoOf) > 0:
-			text += "  also in the inventory of " + strings.Join(o.AlsoOf, ", ")
+		case len(o.OtherOwners) > 0:
+			text += "  also in the inventory of " + strings.Join(o.OtherOwners, ", ")
 		}
 		fmt.Fprintf(w, "%s%s%s\n", indent, here, printable(text))
 		n += printTreeObjects(w, indent+below, o.Objects)

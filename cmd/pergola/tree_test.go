@@ -50,7 +50,7 @@ func TestTreeReportsStaleOwners(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	since := now.Add(-5 * time.Minute)
 	var b strings.Builder
-	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: "garden.g"}, {Owner: "seed.one", Silence: &landscape.StaleRole{Lease: "garden/x", Holder: "g-1", LastRenewal: &since}}}, now))
+	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: "garden.g"}, {Owner: "seed.one", StaleRole: &landscape.StaleRole{Lease: "garden/x", Holder: "g-1", LastRenewal: &since}}}, now))
 	assert.Equal(t, "garden.g\nseed.one  (not reconciled: g-1 last renewed its lease garden/x 5m ago)\n0 objects\n", b.String())
 }
 
@@ -58,7 +58,7 @@ func TestTreeReportsStaleOwners(t *testing.T) {
 func TestTreeReportsOtherOwners(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: "landscape.one", Bundles: []operator.TreeBundle{{Name: "declarations", Cluster: "runtime", Objects: []operator.TreeObject{
-		{Object: "ConfigMap a/b", Source: "b.yaml:1", OwnedBy: "landscape.two"}, {Object: "ConfigMap a/c", AlsoOf: []string{"landscape.two"}}}}}}}, time.Time{}))
+		{Object: "ConfigMap a/b", Source: "b.yaml:1", OwnedBy: "landscape.two"}, {Object: "ConfigMap a/c", OtherOwners: []string{"landscape.two"}}}}}}}, time.Time{}))
 	assert.Equal(t, "landscape.one\n└─ declarations on runtime\n   ├─ ConfigMap a/b  (b.yaml:1)  declared here, but landscape.two has it\n"+
 		"   └─ ConfigMap a/c  also in the inventory of landscape.two\n1 object\n", b.String())
 }

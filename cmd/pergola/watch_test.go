@@ -28,7 +28,7 @@ func TestSummary(t *testing.T) {
 	assert.Equal(t, "Applied in 1s: 2 objects deleted.", runSummary(report, time.Second))
 	report.Written = tally.ChangeCounts{Deleting: 1}
 	assert.Equal(t, "Applied in 1s: 1 object is being deleted.", runSummary(report, time.Second), "it has a finalizer")
-	report.Written = tally.ChangeCounts{Created: 260, Changed: 5, Carriers: 20}
+	report.Written = tally.ChangeCounts{Created: 260, Changed: 5, DeliveryObjects: 20}
 	kept := &landscape.RunReport{Held: []permit.HeldObjects{{Cluster: "runtime", Approval: "abc", Objects: []apply.HeldObject{
 		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: change.Reason{Detail: "too many"}, ApprovalID: "123"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: change.Reason{Detail: "a Shoot"}},
 		{Ref: apply.Ref{Kind: "Role", Namespace: "a", Name: "d"}, Reason: change.Reason{Detail: "too many"}},

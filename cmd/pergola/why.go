@@ -54,7 +54,7 @@ the answer of Git is still complete.`,
 	cmd.Flags().StringVar(&a.cluster, "cluster", "", "only objects on this cluster (runtime, virtual, the name of a seed, or \"shoot NAMESPACE/NAME\")")
 	cmd.Flags().StringVar(&a.owner, "owner", "", "only objects of this owner, e.g. seed/local, shoot/garden-local/local, or all of a kind, e.g. seed")
 	cmd.Flags().BoolVar(&a.offline, "offline", false, "ask no cluster: show only the answer of Git")
-	a.access.add(cmd)
+	a.access.register(cmd)
 	return cmd
 }
 

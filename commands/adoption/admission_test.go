@@ -50,7 +50,7 @@ func (u *upstream) admitObjects(all []recordedObject) []recordedObject {
 		}
 		place := availability.PlacementOf(namespace.GetAnnotations())
 		most, scaled := autoscalers[r.GetNamespace()+"/"+r.GetName()]
-		around := availability.WorkloadContext{Scaled: scaled, MaxReplicas: most, SeveralNodes: true}
+		around := availability.WorkloadContext{IsAutoscaled: scaled, MaxReplicas: most, SeveralNodes: true}
 		require.NoError(u, runtime.DefaultUnstructuredConverter.FromUnstructured(r.Object, object))
 		switch object := object.(type) {
 		case *appsv1.Deployment:

@@ -65,7 +65,7 @@ func (s *stage) adopter() (a *Adopter, steps *[]string) {
 	s.Helper()
 	steps = &[]string{}
 	return &Adopter{
-		Converger: s.newConverger(0), Landscape: "local", Catalogue: components.FS, Clock: clock.RealClock{}, Poll: 50 * time.Millisecond,
+		Converger: s.newConverger(0), Landscape: "local", Catalogue: components.FS, Clock: clock.RealClock{}, PollInterval: 50 * time.Millisecond,
 		OnStep: func(step string) { *steps = append(*steps, step) },
 	}, steps
 }
@@ -162,7 +162,7 @@ func testCheck(s *stage) {
 	before := s.allObjects()
 	report := s.check()
 	for _, f := range report.Findings {
-		if f.Level != LevelFine {
+		if f.Level != LevelNoAction {
 			s.Logf("%s %s %s %v: %s", f.Level, f.Area, f.Cluster, f.Objects, f.Text)
 		}
 	}
@@ -390,7 +390,7 @@ func (s *stage) assertTakeover(said *Report) {
 func announcedObjects(r *Report, cluster string) map[string]bool {
 	out := map[string]bool{}
 	for _, f := range r.Findings {
-		if f.Level != LevelFine && (f.Cluster == "" || f.Cluster == cluster) {
+		if f.Level != LevelNoAction && (f.Cluster == "" || f.Cluster == cluster) {
 			for _, object := range f.Objects {
 				out[object] = true
 			}

@@ -25,8 +25,8 @@ type Adopter struct {
 	Clock     clock.WithTicker
 	// OnStep is called for each step; it may be nil.
 	OnStep func(string)
-	// Poll is the interval of polling while waiting; the default is 1 s.
-	Poll time.Duration
+	// PollInterval is the interval of polling while waiting; the default is 1 s.
+	PollInterval time.Duration
 }
 
 // Check compares the live objects with Git and writes nothing. The report lists what it cannot

@@ -262,7 +262,7 @@ func (a *Adopter) checkControllers(ctx context.Context, r *Report) error {
 		return err
 	}
 	for _, c := range found {
-		f := Finding{Level: LevelFine, Area: AreaControllers, Cluster: c.Cluster, Objects: []string{"Deployment " + c.Namespace + "/" + c.Name}, Text: fmt.Sprintf("%s, %s: %s", c.Role, printable.WithCount(int(c.Replicas), "replica"), c.Reason)}
+		f := Finding{Level: LevelNoAction, Area: AreaControllers, Cluster: c.Cluster, Objects: []string{"Deployment " + c.Namespace + "/" + c.Name}, Text: fmt.Sprintf("%s, %s: %s", c.Role, printable.WithCount(int(c.Replicas), "replica"), c.Reason)}
 		switch {
 		case c.MustStop && c.Replicas > 0 && c.RestoredBy != "":
 			f.Level, f.Text, f.Advice = LevelBlocks, f.Text+"; "+c.RestoredBy+" restores it", "suspend that first"
@@ -301,7 +301,7 @@ func (a *Adopter) checkSeeds(ctx context.Context, r *Report, found []Controller)
 		stops := slices.ContainsFunc(found, func(c Controller) bool { return c.Cluster == name && c.Role == gardenletRole && c.MustStop })
 		switch object := []string{"Seed " + name}; {
 		case !slices.Contains(names, name):
-			r.add(Finding{Level: LevelFine, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("the landscape does not declare it: its gardenlet continues to run, with %s", printable.WithCount(on, "Shoot"))})
+			r.add(Finding{Level: LevelNoAction, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("the landscape does not declare it: its gardenlet continues to run, with %s", printable.WithCount(on, "Shoot"))})
 		case stops && on > 0:
 			r.add(Finding{Level: LevelBlocks, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("%s run on it, and this version of Pergola does not reconcile nodes and system components of Shoots (docs/reference/compatibility.md)", printable.WithCount(on, "Shoot")),
 				Advice: "leave the Seed out of the landscape: its gardenlet continues to run with a Garden that Pergola reconciles"})

@@ -161,7 +161,7 @@ func (u *upstream) landscape() *landscapes.Landscape {
 // gardenInput returns the Garden of the files.
 func (u *upstream) gardenInput() render.Input {
 	u.Helper()
-	inputs, err := render.Owners(u.landscape(), render.At(time.Now()))
+	inputs, err := render.Owners(u.landscape(), render.WithTime(time.Now()))
 	require.NoError(u, err)
 	require.Len(u, inputs, 1)
 	return inputs[0]

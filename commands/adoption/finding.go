@@ -18,12 +18,12 @@ const (
 	LevelRestarts Level = "restarts"
 	// LevelChanges something without a restart.
 	LevelChanges Level = "changes"
-	// LevelFine needs no action.
-	LevelFine Level = "fine"
+	// LevelNoAction needs no action.
+	LevelNoAction Level = "fine"
 )
 
 // Levels are all levels, in order.
-var Levels = []Level{LevelBlocks, LevelRestarts, LevelChanges, LevelFine}
+var Levels = []Level{LevelBlocks, LevelRestarts, LevelChanges, LevelNoAction}
 
 // Area is the topic of a finding.
 type Area string
@@ -85,7 +85,7 @@ func (r *Report) IsBlocked() bool { return len(r.Problems) > 0 || len(r.ByLevel(
 
 // IsClean reports whether a takeover would change nothing noticeable.
 func (r *Report) IsClean() bool {
-	return len(r.Problems) == 0 && len(r.ByLevel(LevelFine)) == len(r.Findings)
+	return len(r.Problems) == 0 && len(r.ByLevel(LevelNoAction)) == len(r.Findings)
 }
 
 // ControllersToStop returns the controllers that still have to be stopped.

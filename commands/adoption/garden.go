@@ -69,7 +69,7 @@ func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error 
 		r.add(f)
 	}
 	if !found {
-		r.add(Finding{Level: LevelFine, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "the file matches the cluster"})
+		r.add(Finding{Level: LevelNoAction, Area: AreaGarden, Cluster: "runtime", Objects: []string{name}, Text: "the file matches the cluster"})
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (a *Adopter) checkVersions(r *Report, garden *unstructured.Unstructured) er
 		return nil
 	}
 	if reconcilerOf(garden) == reconcilerPergola {
-		r.add(Finding{Level: LevelFine, Area: AreaVersions, Cluster: "runtime", Text: "Pergola reconciled the Garden last"})
+		r.add(Finding{Level: LevelNoAction, Area: AreaVersions, Cluster: "runtime", Text: "Pergola reconciled the Garden last"})
 		return nil
 	}
 	images, err := render.ReadImageVector(a.Catalogue)
@@ -196,7 +196,7 @@ func (a *Adopter) checkVersions(r *Report, garden *unstructured.Unstructured) er
 			ours = image.Tag
 		}
 	}
-	f := Finding{Level: LevelFine, Area: AreaVersions, Cluster: "runtime", Text: fmt.Sprintf("gardener-operator is %s, and the catalogue is written for Gardener %s", lives, ours)}
+	f := Finding{Level: LevelNoAction, Area: AreaVersions, Cluster: "runtime", Text: fmt.Sprintf("gardener-operator is %s, and the catalogue is written for Gardener %s", lives, ours)}
 	before, err := semver.NewVersion(lives)
 	after, err2 := semver.NewVersion(ours)
 	switch {
@@ -227,7 +227,7 @@ func checkRotation(r *Report, garden *unstructured.Unstructured) {
 	for _, kind := range []string{"certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey", "observability", "workloadIdentityKey"} {
 		one, _ := rotation[kind].(map[string]any)
 		phase, _ := one["phase"].(string)
-		f := Finding{Level: LevelFine, Area: AreaRotation, Cluster: "runtime", Text: fmt.Sprintf("rotation of %s: %s", kind, phase)}
+		f := Finding{Level: LevelNoAction, Area: AreaRotation, Cluster: "runtime", Text: fmt.Sprintf("rotation of %s: %s", kind, phase)}
 		switch {
 		case phase == "":
 			continue

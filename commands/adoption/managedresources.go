@@ -26,7 +26,7 @@ var managedResourceNamespaces = []string{"garden", "istio-system"}
 
 // isAbsent reports whether an object or its kind does not exist.
 func isAbsent(err error) bool {
-	return apierrors.IsNotFound(err) || apply.IsUnserved(err) || apply.ReasonOf(err) == apply.NotFound
+	return apierrors.IsNotFound(err) || apply.IsUnserved(err) || apply.ReasonOf(err) == apply.ReasonNotFound
 }
 
 // listObjects reads all objects of a kind without a cache, or none if the kind is not served.
@@ -69,7 +69,7 @@ func (a *Adopter) checkManagedResources(ctx context.Context, r *Report) error {
 		}
 	}
 	if kept > 0 {
-		r.add(Finding{Level: LevelFine, Area: AreaManagedResources, Cluster: landscape.Runtime, Text: fmt.Sprintf("%s are rendered under the same name and class", printable.WithCount(kept, "ManagedResource"))})
+		r.add(Finding{Level: LevelNoAction, Area: AreaManagedResources, Cluster: landscape.Runtime, Text: fmt.Sprintf("%s are rendered under the same name and class", printable.WithCount(kept, "ManagedResource"))})
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)

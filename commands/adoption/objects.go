@@ -72,15 +72,15 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 	}
 	for _, cluster := range []string{"runtime", "virtual"} {
 		if fine[cluster] > 0 {
-			r.add(Finding{Level: LevelFine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s match the render: only their field managers change", printable.WithCount(fine[cluster], "object"))})
+			r.add(Finding{Level: LevelNoAction, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s match the render: only their field managers change", printable.WithCount(fine[cluster], "object"))})
 		}
 		delete(fine, cluster)
 	}
 	for cluster, n := range fine {
-		r.add(Finding{Level: LevelFine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s match the render: only their field managers change", printable.WithCount(n, "object"))})
+		r.add(Finding{Level: LevelNoAction, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s match the render: only their field managers change", printable.WithCount(n, "object"))})
 	}
 	if p.Unchanged > 0 {
-		r.add(Finding{Level: LevelFine, Area: AreaObjects, Text: fmt.Sprintf("%s match the render", printable.WithCount(p.Unchanged, "object"))})
+		r.add(Finding{Level: LevelNoAction, Area: AreaObjects, Text: fmt.Sprintf("%s match the render", printable.WithCount(p.Unchanged, "object"))})
 	}
 }
 

@@ -49,7 +49,7 @@ func checkSecrets(r *Report, planned map[string][]owner.PlannedSecret) {
 				Advice: "nothing to do: the workloads that read them restart anyway"})
 		}
 		if kept > 0 {
-			r.add(Finding{Level: LevelFine, Area: AreaSecrets, Cluster: cluster, Text: fmt.Sprintf("%s of the secrets manager stay unchanged", printable.WithCount(kept, "Secret"))})
+			r.add(Finding{Level: LevelNoAction, Area: AreaSecrets, Cluster: cluster, Text: fmt.Sprintf("%s of the secrets manager stay unchanged", printable.WithCount(kept, "Secret"))})
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (a *Adopter) Stop(ctx context.Context, approval string) (*StopResult, error
 		return out, nil
 	}
 	for _, c := range out.Controllers {
-		if err := a.stop(ctx, c); err != nil {
+		if err := a.stopController(ctx, c); err != nil {
 			return out, fmt.Errorf("stopping %s: %w", c, err)
 		}
 	}
@@ -92,8 +92,8 @@ func (a *Adopter) reportStep(format string, args ...any) {
 	}
 }
 
-// stop stops one controller. It records that first.
-func (a *Adopter) stop(ctx context.Context, c Controller) error {
+// stopController stops one controller. It records that first.
+func (a *Adopter) stopController(ctx context.Context, c Controller) error {
 	cluster := a.Converger.Cluster(c.Cluster)
 	live, err := readLive(ctx, cluster, deploymentRef(c.Namespace, c.Name))
 	if err != nil || live == nil {
@@ -118,7 +118,7 @@ func (a *Adopter) stop(ctx context.Context, c Controller) error {
 		return err
 	}
 	for _, w := range served {
-		known.Webhooks = append(slices.DeleteFunc(known.Webhooks, func(k webhook) bool { return k.Cluster == w.Cluster && sameObject(k.Object, w.Object) }), w)
+		known.Webhooks = append(slices.DeleteFunc(known.Webhooks, func(k webhook) bool { return k.Cluster == w.Cluster && isSameObject(k.Object, w.Object) }), w)
 	}
 	if err := a.writeRecord(ctx, c.Cluster, r); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (a *Adopter) stop(ctx context.Context, c Controller) error {
 		}
 	}
 	if replicasOf(live) > 0 {
-		if err := a.scale(ctx, cluster, c.Namespace, c.Name, 0); err != nil {
+		if err := a.scaleDeployment(ctx, cluster, c.Namespace, c.Name, 0); err != nil {
 			return err
 		}
 		a.reportStep("%s: scaled to 0", c)
@@ -217,7 +217,7 @@ func (a *Adopter) setIgnored(ctx context.Context, c *apply.Cluster, carrier stri
 	return nil
 }
 
-func (a *Adopter) scale(ctx context.Context, c *apply.Cluster, namespace, name string, replicas int64) error {
+func (a *Adopter) scaleDeployment(ctx context.Context, c *apply.Cluster, namespace, name string, replicas int64) error {
 	ref := deploymentRef(namespace, name)
 	if _, err := c.MergePatch(ctx, ref, map[string]any{"spec": map[string]any{"replicas": replicas}}, conventions.AdoptionManager, ""); err != nil {
 		return c.Explain(ref, "scale", err)

@@ -19,7 +19,7 @@ func (a *Adopter) checkStorage(ctx context.Context, r *Report) error {
 		}
 		for _, o := range place.Bundle.Objects {
 			if o.GetKind() == "Etcd" {
-				if err := a.checkClaims(ctx, r, o.Unstructured); err != nil {
+				if err := a.checkVolumeClaims(ctx, r, o.Unstructured); err != nil {
 					return err
 				}
 			}
@@ -28,7 +28,7 @@ func (a *Adopter) checkStorage(ctx context.Context, r *Report) error {
 	return nil
 }
 
-func (a *Adopter) checkClaims(ctx context.Context, r *Report, etcd *unstructured.Unstructured) error {
+func (a *Adopter) checkVolumeClaims(ctx context.Context, r *Report, etcd *unstructured.Unstructured) error {
 	template := stringField(etcd, "spec", "volumeClaimTemplate")
 	if template == "" {
 		template = etcd.GetName()
@@ -54,7 +54,7 @@ func (a *Adopter) checkClaims(ctx context.Context, r *Report, etcd *unstructured
 			Advice: "move the data to a claim of this name (docs/howto/migrate-from-gardener.md, docs/howto/back-up-and-restore.md)"})
 	}
 	if len(found) > 0 {
-		r.add(Finding{Level: LevelFine, Area: AreaStorage, Cluster: landscape.Runtime, Objects: found, Text: "Etcd " + etcd.GetName() + " finds its volumes by these names"})
+		r.add(Finding{Level: LevelNoAction, Area: AreaStorage, Cluster: landscape.Runtime, Objects: found, Text: "Etcd " + etcd.GetName() + " finds its volumes by these names"})
 	}
 	return nil
 }

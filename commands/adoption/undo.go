@@ -42,7 +42,7 @@ func (a *Adopter) Undo(ctx context.Context) (started []string, err error) {
 			if s == nil {
 				continue
 			}
-			was, err := a.start(ctx, cluster, *s)
+			was, err := a.startController(ctx, cluster, *s)
 			if err != nil {
 				return started, fmt.Errorf("starting %s: Deployment %s/%s: %w", cluster, s.Namespace, s.Name, err)
 			}
@@ -59,8 +59,8 @@ func (a *Adopter) Undo(ctx context.Context) (started []string, err error) {
 	return started, nil
 }
 
-// start starts one controller; was reports whether upstream's Deployment still exists.
-func (a *Adopter) start(ctx context.Context, cluster string, s stoppedController) (was bool, err error) {
+// startController starts one controller; was reports whether upstream's Deployment still exists.
+func (a *Adopter) startController(ctx context.Context, cluster string, s stoppedController) (was bool, err error) {
 	c := a.Converger.Cluster(cluster)
 	live, err := readLive(ctx, c, deploymentRef(s.Namespace, s.Name))
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *Adopter) start(ctx context.Context, cluster string, s stoppedController
 		return false, nil
 	}
 	if replicasOf(live) == 0 {
-		if err := a.scale(ctx, c, s.Namespace, s.Name, s.Replicas); err != nil {
+		if err := a.scaleDeployment(ctx, c, s.Namespace, s.Name, s.Replicas); err != nil {
 			return false, err
 		}
 	}

@@ -49,7 +49,7 @@ func TestKubernetesDowngradeBlocks(t *testing.T) {
 }
 
 func TestVersionsOfGardener(t *testing.T) {
-	for version, level := range map[string]Level{"v1.150.3": LevelFine, "1.149.0": LevelRestarts, "v1.148.9": LevelBlocks, "v1.151.0": LevelBlocks, "v2.150.0": LevelBlocks, "dev": LevelChanges} {
+	for version, level := range map[string]Level{"v1.150.3": LevelNoAction, "1.149.0": LevelRestarts, "v1.148.9": LevelBlocks, "v1.151.0": LevelBlocks, "v2.150.0": LevelBlocks, "dev": LevelChanges} {
 		r := &Report{}
 		require.NoError(t, (&Adopter{Catalogue: components.FS}).checkVersions(r, object(t, "{kind: Garden, status: {gardener: {version: '"+version+"'}}}")))
 		require.Len(t, r.Findings, 1)
@@ -64,7 +64,7 @@ func TestRunningRotations(t *testing.T) {
 	for _, f := range r.Findings {
 		levels = append(levels, f.Level)
 	}
-	assert.Equal(t, []Level{LevelChanges, LevelFine, LevelBlocks}, levels)
+	assert.Equal(t, []Level{LevelChanges, LevelNoAction, LevelBlocks}, levels)
 }
 
 // gardenReconciledByPergola is a Garden that Pergola has reconciled last.
@@ -84,7 +84,7 @@ func TestAdviceNamesReconciler(t *testing.T) {
 	checkRotation(r, live)
 	require.Len(t, r.Findings, 2)
 	for _, f := range r.Findings {
-		assert.Equal(t, LevelFine, f.Level, "Pergola does not wait for itself")
+		assert.Equal(t, LevelNoAction, f.Level, "Pergola does not wait for itself")
 		assert.Contains(t, f.Advice, "nothing to do")
 	}
 
@@ -113,8 +113,8 @@ func TestMutatingWebhooks(t *testing.T) {
 		"{apiGroups: [extensions], resources: [deployments]}":        false,
 		"{apiGroups: [apps], resources: [statefulsets, daemonsets]}": false,
 	} {
-		assert.Equal(t, want, mutates(object(t, "{kind: MutatingWebhookConfiguration, webhooks: [{rules: ["+rules+"]}]}").Object, deployment), rules)
-		assert.False(t, mutates(object(t, "{kind: ValidatingWebhookConfiguration, webhooks: [{rules: ["+rules+"]}]}").Object, deployment))
+		assert.Equal(t, want, isMutating(object(t, "{kind: MutatingWebhookConfiguration, webhooks: [{rules: ["+rules+"]}]}").Object, deployment), rules)
+		assert.False(t, isMutating(object(t, "{kind: ValidatingWebhookConfiguration, webhooks: [{rules: ["+rules+"]}]}").Object, deployment))
 	}
 }
 
@@ -131,7 +131,7 @@ func TestGeneratedSecrets(t *testing.T) {
 	assert.Equal(t, "label the Secret that has its data: kubectl -n garden label secret ca-0 secrets-manager-use-data-for-name=ca", r.Findings[0].Advice)
 	assert.Contains(t, r.Findings[1].Text, "gets the data of Secret garden/old-ca")
 	assert.Equal(t, []string{"Secret garden/server-1"}, r.Findings[2].Objects)
-	assert.Equal(t, LevelFine, r.Findings[3].Level)
+	assert.Equal(t, LevelNoAction, r.Findings[3].Level)
 }
 
 func TestSingleFindings(t *testing.T) {
@@ -148,13 +148,13 @@ func TestSingleFindings(t *testing.T) {
 	}{
 		"a template":          {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{image, label}}, LevelRestarts, 1},
 		"a label":             {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{label}}, LevelChanges, 1},
-		"only its managers":   {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{stamp}}, LevelFine, 0},
+		"only its managers":   {change.Item{Object: deployment, Action: change.Adopt, Fields: []change.Field{stamp}}, LevelNoAction, 0},
 		"a conflict":          {change.Item{Object: deployment, Action: change.Fail, Reason: "conflict"}, LevelBlocks, 0},
 		"a deletion":          {change.Item{Object: deployment, Action: change.Delete}, LevelChanges, 0},
 		"data that goes":      {change.Item{Object: etcd, Action: change.Delete, Consequences: []string{"loses stored data"}}, LevelBlocks, 0},
 		"backups elsewhere":   {change.Item{Object: etcd, Action: change.Change, Fields: []change.Field{{Path: "spec.backup.store.container", Old: "a", New: "b"}}}, LevelBlocks, 1},
 		"nothing in an etcd":  {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "spec.sharedConfig", Old: map[string]any{}}}, Consequences: []string{"may roll the etcd members"}}, LevelChanges, 1},
-		"a mark of the first": {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "metadata.annotations", New: map[string]any{"resources.gardener.cloud/origin": "x"}}}}, LevelFine, 0},
+		"a mark of the first": {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "metadata.annotations", New: map[string]any{"resources.gardener.cloud/origin": "x"}}}}, LevelNoAction, 0},
 		"marks and others":    {change.Item{Object: etcd, Action: change.Adopt, Fields: []change.Field{{Path: "metadata.labels", New: map[string]any{"resources.gardener.cloud/managed-by": "x", "a": "b"}}}}, LevelChanges, 1},
 		"of an operator":      {change.Item{Object: change.Ref{APIVersion: "monitoring.coreos.com/v1", Kind: "Prometheus", Namespace: "garden", Name: "p"}, Action: change.Adopt, Fields: []change.Field{{Path: "spec.volumes", Old: "a", New: "b"}}}, LevelRestarts, 1},
 		"members of an etcd":  {change.Item{Object: etcd, Action: change.Change, Fields: []change.Field{{Path: "spec.etcd.image", Old: "a", New: "b"}}, Consequences: []string{"may roll the etcd members"}}, LevelRestarts, 1},
@@ -169,7 +169,7 @@ func TestSingleFindings(t *testing.T) {
 			require.Len(t, r.Findings, 1)
 			assert.Equal(t, c.level, r.Findings[0].Level)
 			assert.Len(t, r.Findings[0].Fields, c.fields)
-			if c.level != LevelFine {
+			if c.level != LevelNoAction {
 				assert.Equal(t, []string{c.item.Object.String()}, r.Findings[0].Objects)
 			}
 		})
@@ -235,17 +235,17 @@ func TestCompareIdentity(t *testing.T) {
 		level Level
 		says  string
 	}{
-		"the same":          {virtualGardenIdentity{"here", "100.64.0.1", "https://new.example.org"}, LevelFine, ""},
-		"nothing is known":  {virtualGardenIdentity{}, LevelFine, ""},
+		"the same":          {virtualGardenIdentity{"here", "100.64.0.1", "https://new.example.org"}, LevelNoAction, ""},
+		"nothing is known":  {virtualGardenIdentity{}, LevelNoAction, ""},
 		"another identity":  {virtualGardenIdentity{cluster: "there"}, LevelBlocks, "clusterIdentity"},
 		"another range":     {virtualGardenIdentity{address: "10.0.0.1"}, LevelBlocks, "networking.services"},
-		"a range of two":    {virtualGardenIdentity{address: "fd00::1"}, LevelFine, ""},
+		"a range of two":    {virtualGardenIdentity{address: "fd00::1"}, LevelNoAction, ""},
 		"a former issuer":   {virtualGardenIdentity{issuer: "https://old.example.org"}, LevelChanges, ""},
 		"an unknown issuer": {virtualGardenIdentity{issuer: "https://kubernetes.default.svc"}, LevelBlocks, "acceptedIssuers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := compareIdentity(c.lives, garden, issuers)
-			if c.level == LevelFine {
+			if c.level == LevelNoAction {
 				require.Empty(t, found)
 				return
 			}

@@ -23,7 +23,7 @@ func (a *Adopter) checkExposure(ctx context.Context, r *Report) error {
 	if err != nil || live == nil {
 		return err
 	}
-	f := Finding{Level: LevelFine, Area: AreaExposure, Cluster: landscape.Runtime, Objects: []string{apply.RefOf(live).String()}, Text: "it is a ClusterIP: clients connect through the gateway"}
+	f := Finding{Level: LevelNoAction, Area: AreaExposure, Cluster: landscape.Runtime, Objects: []string{apply.RefOf(live).String()}, Text: "it is a ClusterIP: clients connect through the gateway"}
 	if kind := stringField(live, "spec", "type"); kind != "" && kind != "ClusterIP" {
 		f.Level, f.Text = LevelRestarts, fmt.Sprintf("it is a %s, and becomes a ClusterIP behind the gateway of istio: clients that use its address lose access", kind)
 		f.Advice = "lower the TTL of the API server's names now, and point them to Service virtual-garden-istio-ingress/istio-ingressgateway once it has an address (docs/howto/migrate-from-gardener.md)"

@@ -19,7 +19,7 @@ import (
 
 // pollUntil polls done until it succeeds, fails or ctx ends. done also describes what it waits for.
 func (a *Adopter) pollUntil(ctx context.Context, done func() (bool, string, error)) error {
-	poll := a.Poll
+	poll := a.PollInterval
 	if poll <= 0 {
 		poll = time.Second
 	}

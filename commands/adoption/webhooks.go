@@ -89,15 +89,15 @@ func (a *Adopter) planWithoutWebhooks(ctx context.Context, p change.Plan) error 
 		going = append(going, served...)
 	}
 	for i, item := range p.Items {
-		if len(item.WebhookFields) > 0 && slices.ContainsFunc(going, func(w webhook) bool { return w.Cluster == item.Cluster && mutates(w.Object, item.Object) }) {
+		if len(item.WebhookFields) > 0 && slices.ContainsFunc(going, func(w webhook) bool { return w.Cluster == item.Cluster && isMutating(w.Object, item.Object) }) {
 			p.Items[i].Fields = append(slices.Clone(item.Fields), item.WebhookFields...)
 		}
 	}
 	return nil
 }
 
-// mutates reports whether a webhook configuration mutates objects of a kind.
-func mutates(configuration map[string]any, of change.Ref) bool {
+// isMutating reports whether a webhook configuration mutates objects of a kind.
+func isMutating(configuration map[string]any, of change.Ref) bool {
 	o := &unstructured.Unstructured{Object: configuration}
 	if o.GetKind() != "MutatingWebhookConfiguration" {
 		return false
@@ -112,7 +112,7 @@ func mutates(configuration map[string]any, of change.Ref) bool {
 			rule, _ := raw.(map[string]any)
 			groups, _, _ := unstructured.NestedStringSlice(rule, "apiGroups")
 			resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
-			if hasOrStar(groups, group) && (hasOrStar(resources, resource) || slices.Contains(resources, "*/*")) {
+			if hasOrWildcard(groups, group) && (hasOrWildcard(resources, resource) || slices.Contains(resources, "*/*")) {
 				return true
 			}
 		}
@@ -120,7 +120,7 @@ func mutates(configuration map[string]any, of change.Ref) bool {
 	return false
 }
 
-func hasOrStar(all []string, one string) bool {
+func hasOrWildcard(all []string, one string) bool {
 	return slices.Contains(all, one) || slices.Contains(all, "*")
 }
 
@@ -136,7 +136,7 @@ func withoutServerFields(o *unstructured.Unstructured) map[string]any {
 	return out.Object
 }
 
-func sameObject(a, b map[string]any) bool {
+func isSameObject(a, b map[string]any) bool {
 	x, y := &unstructured.Unstructured{Object: a}, &unstructured.Unstructured{Object: b}
 	return x.GetKind() == y.GetKind() && x.GetName() == y.GetName()
 }

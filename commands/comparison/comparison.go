@@ -97,7 +97,7 @@ func (c Comparison) Plan(ctx context.Context) (change.Plan, error) {
 
 // compare renders the affected owners and adds the declarations.
 func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (change.Plan, error) {
-	reach, err := render.FindAffected(c.Reader.Catalogue, old.renderState(), new.renderState(), render.At(c.Now), c.Reader.Charts(new.Landscape))
+	reach, err := render.FindAffected(c.Reader.Catalogue, old.renderState(), new.renderState(), render.WithTime(c.Now), c.Reader.Charts(new.Landscape))
 	if err != nil {
 		return change.Plan{}, commands.Finding{Err: err}
 	}
@@ -116,7 +116,7 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 	before, after = append(before, renderedBefore...), append(after, renderedAfter...)
 	p := plan.CompareBundles(before, after)
 	p.Unchanged += same
-	p.Unaffected = plan.CountUnreached(reach.Same)
+	p.Unaffected = plan.CountUnaffected(reach.Unaffected)
 	settings := preview.SettingNotes(old.Landscape, new.Landscape)
 	p.From, p.To, p.Notes, p.ChangedSettings = old.name, new.name, slices.Concat(settings, old.notes, new.notes), len(settings)
 	p.Items = append(p.Items, landscape.PlannedOperations(old.Landscape, new.Landscape, c.Now)...)
@@ -126,7 +126,7 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 	if err != nil {
 		return p, err
 	}
-	sums, err := c.objectTotals(p, gate, old, before, len(reach.Same)+same > 0)
+	sums, err := c.objectTotals(p, gate, old, before, len(reach.Unaffected)+same > 0)
 	if err != nil {
 		return p, commands.Finding{Err: err}
 	}
@@ -138,9 +138,9 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 }
 
 // renderAffected renders the affected owners before and after the change, as render.Reach does.
-func renderAffected(reach render.Affected) (before, after []plan.PlacedBundle, wrongBefore, err error) {
+func renderAffected(reach render.Affected) (before, after []plan.ClusterBundle, wrongBefore, err error) {
 	old, new, wrongBefore, err := reach.Render()
-	return plan.PlaceBundles(old, reach.Old.ClusterOf()), plan.PlaceBundles(new, reach.New.ClusterOf()), wrongBefore, err
+	return plan.AssignClusters(old, reach.Old.ClusterNamer()), plan.AssignClusters(new, reach.New.ClusterNamer()), wrongBefore, err
 }
 
 // MaxShownFindings limits the findings or errors of a landscape in a report; standard error has all
@@ -159,7 +159,7 @@ func partialRenderNotes(from string, wrong error) []string {
 }
 
 // addEffectiveShoots adds the effective spec of Shoots to the declarations.
-func addEffectiveShoots(declared []plan.PlacedBundle, side render.StateInputs) {
+func addEffectiveShoots(declared []plan.ClusterBundle, side render.StateInputs) {
 	shoots := map[change.Ref]*unstructured.Unstructured{}
 	for _, in := range slices.Concat(side.Inputs, side.EqualShoots) {
 		if shoot := in.Objects["shoot"]; shoot != nil {
@@ -175,9 +175,9 @@ func addEffectiveShoots(declared []plan.PlacedBundle, side render.StateInputs) {
 
 // objectTotals returns the numbers of objects by cluster. It renders unaffected owners only if the
 // gate limits a share of all objects.
-func (c Comparison) objectTotals(p change.Plan, gate permit.Gate, old Revision, before []plan.PlacedBundle, incomplete bool) (map[string]int, error) {
-	if incomplete && needsTotals(p, gate) {
-		all, err := c.allPlaces(old)
+func (c Comparison) objectTotals(p change.Plan, gate permit.Gate, old Revision, before []plan.ClusterBundle, incomplete bool) (map[string]int, error) {
+	if incomplete && areTotalsNeeded(p, gate) {
+		all, err := c.allBundles(old)
 		if err != nil {
 			return nil, err
 		}
@@ -190,8 +190,8 @@ func (c Comparison) objectTotals(p change.Plan, gate permit.Gate, old Revision, 
 	return out, nil
 }
 
-// needsTotals reports whether the gate's verdict depends on the number of objects.
-func needsTotals(p change.Plan, gate permit.Gate) bool {
+// areTotalsNeeded reports whether the gate's verdict depends on the number of objects.
+func areTotalsNeeded(p change.Plan, gate permit.Gate) bool {
 	if gate.MaxShare == nil || *gate.MaxShare == 0 {
 		return false
 	}
@@ -209,9 +209,9 @@ func needsTotals(p change.Plan, gate permit.Gate) bool {
 	return false
 }
 
-// allPlaces returns all declarations and rendered objects of a revision.
-func (c Comparison) allPlaces(r Revision) ([]plan.PlacedBundle, error) {
-	all, err := render.FindAffected(c.Reader.Catalogue, r.renderState(), render.State{}, render.At(c.Now))
+// allBundles returns all declarations and rendered objects of a revision.
+func (c Comparison) allBundles(r Revision) ([]plan.ClusterBundle, error) {
+	all, err := render.FindAffected(c.Reader.Catalogue, r.renderState(), render.State{}, render.WithTime(c.Now))
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (r Revision) renderState() render.State {
 	if r.IsMissing {
 		return render.State{}
 	}
-	s := render.State{Landscape: r.Landscape, Partial: r.isInvalid}
+	s := render.State{Landscape: r.Landscape, IsPartial: r.isInvalid}
 	if r.givenName != "" {
 		s.Name = "revision " + r.givenName
 	}
@@ -267,8 +267,8 @@ func missingRevision(name, note string) Revision {
 	return Revision{Landscape: &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, name: name, IsMissing: true, notes: []string{note}}
 }
 
-// renames maps the folders of landscapes after the change to those before it.
-func (c Comparison) renames() (map[string]string, error) {
+// renamedFolders maps the folders of landscapes after the change to those before it.
+func (c Comparison) renamedFolders() (map[string]string, error) {
 	before, err := revisions.Landscapes(c.Repo, ".", c.From)
 	if err != nil {
 		return nil, err
@@ -280,11 +280,11 @@ func (c Comparison) renames() (map[string]string, error) {
 // findRenamedBase finds the landscape in another folder of the base revision; ok reports whether it
 // exists.
 func (c Comparison) findRenamedBase(ctx context.Context) (r Revision, ok bool, err error) {
-	all, err := c.renames()
+	all, err := c.renamedFolders()
 	if err != nil {
 		return r, false, err
 	}
-	folder, err := c.Repo.Rel(c.Dir)
+	folder, err := c.Repo.RelativePath(c.Dir)
 	if err != nil {
 		return r, false, err
 	}
@@ -302,11 +302,11 @@ func (c Comparison) findRenamedBase(ctx context.Context) (r Revision, ok bool, e
 
 // renamedTargetHint says in which folder a moved landscape is, or returns "".
 func (c Comparison) renamedTargetHint() (string, error) {
-	all, err := c.renames()
+	all, err := c.renamedFolders()
 	if err != nil {
 		return "", err
 	}
-	folder, err := c.Repo.Rel(c.Dir)
+	folder, err := c.Repo.RelativePath(c.Dir)
 	for now, former := range all {
 		if err == nil && former == folder {
 			return fmt.Sprintf("%s has this landscape in folder %s: compare that one", revisions.RevisionText(c.To), now), nil

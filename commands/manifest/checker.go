@@ -54,7 +54,7 @@ func (v Checker) Findings(ctx context.Context, name string, data []byte) ([]sche
 		}
 		inputs = append(inputs, input)
 	}
-	if !v.HasOtherFiles && len(before) > 0 && !mayBeRenamed(declarations, before, inputs) {
+	if !v.HasOtherFiles && len(before) > 0 && !canBeRenamed(declarations, before, inputs) {
 		return nil, fmt.Errorf("--old: %s and %s have no kind in common: nothing is compared; give the file as it was before the change", v.OldFile, name)
 	}
 	for _, gone := range before {
@@ -94,9 +94,9 @@ func (v Checker) readOld(ctx context.Context) (map[string]*landscapes.Declaratio
 	return out, nil
 }
 
-// mayBeRenamed reports whether an object is unchanged, or another object of its kind is missing:
+// canBeRenamed reports whether an object is unchanged, or another object of its kind is missing:
 // then it may be renamed.
-func mayBeRenamed(declarations []landscapes.Declaration, before map[string]*landscapes.Declaration, inputs []schemas.Input) bool {
+func canBeRenamed(declarations []landscapes.Declaration, before map[string]*landscapes.Declaration, inputs []schemas.Input) bool {
 	return slices.ContainsFunc(inputs, func(in schemas.Input) bool { return in.Old != nil }) ||
 		slices.ContainsFunc(declarations, func(d landscapes.Declaration) bool {
 			for _, gone := range before {

@@ -184,7 +184,7 @@ func heldOwners(old, new *landscapes.Landscape) map[string]heldObject {
 	out := map[string]heldObject{}
 	for _, d := range removedOwners(old, new) {
 		reason := "its file no longer exists"
-		if other := gardenInPlaceOf(new, d); other != nil {
+		if other := replacementGarden(new, d); other != nil {
 			reason = other.Name() + " cannot replace it"
 		}
 		out[objectKey(d.GroupVersionKind().Kind, d.Namespace(), d.Name())] = heldObject{change.Hold, "removal is held: " + reason}
@@ -196,15 +196,15 @@ func heldOwners(old, new *landscapes.Landscape) map[string]heldObject {
 func removalNotes(old, new *landscapes.Landscape) []string {
 	var out []string
 	for _, d := range removedOwners(old, new) {
-		if gardenInPlaceOf(new, d) == nil {
-			out = append(out, fmt.Sprintf("%s: %s", change.RefOf(d.Object()), whyRemovalHeld(new, d)))
+		if replacementGarden(new, d) == nil {
+			out = append(out, fmt.Sprintf("%s: %s", change.RefOf(d.Object()), heldRemovalReason(new, d)))
 		}
 	}
 	return out
 }
 
-// gardenInPlaceOf returns the Garden that replaces a removed one, or nil.
-func gardenInPlaceOf(l *landscapes.Landscape, d *landscapes.Declaration) *landscapes.Declaration {
+// replacementGarden returns the Garden that replaces a removed one, or nil.
+func replacementGarden(l *landscapes.Landscape, d *landscapes.Declaration) *landscapes.Declaration {
 	if d.GroupVersionKind().Kind != "Garden" {
 		return nil
 	}
@@ -231,7 +231,7 @@ func removedOwners(old, new *landscapes.Landscape) []*landscapes.Declaration {
 	return out
 }
 
-func whyRemovalHeld(l *landscapes.Landscape, d *landscapes.Declaration) string {
+func heldRemovalReason(l *landscapes.Landscape, d *landscapes.Declaration) string {
 	file := d.Position("metadata.name").File
 	text, back := landscape.RemovalHoldText(apply.RefOf(d.Object())), "put "+file+" back"
 	if _, err := fs.Stat(l.FS, path.Join(l.Path, file)); err == nil {
@@ -248,7 +248,7 @@ func whyRemovalHeld(l *landscapes.Landscape, d *landscapes.Declaration) string {
 func ReplaceRemovalFindings(found []schemas.Violation, l, before *landscapes.Landscape) []schemas.Violation {
 	found = slices.DeleteFunc(found, IsRemovalHeld)
 	for _, d := range removedOwners(before, l) {
-		if other := gardenInPlaceOf(l, d); other != nil {
+		if other := replacementGarden(l, d); other != nil {
 			const field = "metadata.name"
 			at := other.Position(field)
 			found = append(found, schemas.Violation{
@@ -260,7 +260,7 @@ func ReplaceRemovalFindings(found []schemas.Violation, l, before *landscapes.Lan
 		}
 		v := schemas.Violation{
 			Severity: schemas.SeverityWarning, Kind: d.GroupVersionKind().Kind, Namespace: d.Namespace(), Name: d.Name(),
-			Field: fieldDeletionConfirmed, Type: schemas.TypeForbidden, Rule: schemas.RuleDeletionConfirm, Message: whyRemovalHeld(l, d),
+			Field: fieldDeletionConfirmed, Type: schemas.TypeForbidden, Rule: schemas.RuleDeletionConfirm, Message: heldRemovalReason(l, d),
 		}
 		if l.ConfigDeclaration != nil {
 			v.File = l.ConfigDeclaration.Position("").File

@@ -8,8 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// RuleLate is the rule of findings about late operations.
-const RuleLate = "landscape/operation-late"
+// RuleLateOperation is the rule of findings about late operations.
+const RuleLateOperation = "landscape/operation-late"
 
 // LateOperations returns findings about new or changed operations whose time is over, so they are
 // never executed.
@@ -17,8 +17,8 @@ func LateOperations(former, l *landscapes.Landscape, now time.Time) []schemas.Vi
 	var out []schemas.Violation
 	for _, o := range l.ExpiredOperations(former, now) {
 		out = append(out, schemas.Violation{
-			Severity: schemas.SeverityWarning, File: filepath.Join(l.Dir, o.File), Line: o.NotAfterAt.Line, Column: o.NotAfterAt.Column, Kind: landscapes.KindOperation, Name: o.ID,
-			Field: "spec.notAfter", Type: schemas.TypeInvalid, Rule: RuleLate, Message: "has passed: " + o.Operation + " on " + o.Object() +
+			Severity: schemas.SeverityWarning, File: filepath.Join(l.Dir, o.File), Line: o.NotAfterPosition.Line, Column: o.NotAfterPosition.Column, Kind: landscapes.KindOperation, Name: o.ID,
+			Field: "spec.notAfter", Type: schemas.TypeInvalid, Rule: RuleLateOperation, Message: "has passed: " + o.Operation + " on " + o.Object() +
 				" has expired and is never executed; set a later time (with another file name, if this one was applied before), or remove the file",
 		})
 	}

@@ -24,8 +24,8 @@ type settingRule struct {
 	effect func(old, new any) string
 }
 
-// lessProtection begins the consequence of a loosened setting.
-const lessProtection = "less protection: "
+// weakerProtectionText begins the consequence of a loosened setting.
+const weakerProtectionText = "less protection: "
 
 // objectLimitSuffix ends a note about less protection: an operator uses the stricter value of Git
 // and the object.
@@ -40,13 +40,13 @@ var settingRules = []settingRule{
 	{path: "featureGates." + landscapev1alpha1.FeaturePrometheusHealthChecks, defaultValue: false, effect: fixedEffect(healthEffectText)},
 	{path: "featureGates", isInObjects: true},
 	{path: "catalogue", onlyPresence: true, effect: catalogueEffect},
-	{path: "gardenAPI", defaultValue: string(landscapev1alpha1.GardenAPICRD), effect: fixedEffect(lessProtection + "the data of one API is not visible in the other: existing Projects, Seeds and Shoots " +
+	{path: "gardenAPI", defaultValue: string(landscapev1alpha1.GardenAPICRD), effect: fixedEffect(weakerProtectionText + "the data of one API is not visible in the other: existing Projects, Seeds and Shoots " +
 		"would disappear; keep the value, unless nothing has been applied yet")},
 	{path: "clusters", effect: fixedEffect("command lines reach the clusters this way; an operator uses only its Landscape in the cluster")},
 	{path: "review", defaultValue: string(landscapev1alpha1.ReviewOptional), effect: reviewEffect},
 	{path: "deletionGate.maxDeletions", defaultValue: int64(*permit.DefaultGate().MaxDeletions), effect: limitEffect},
 	{path: "deletionGate.maxShare", defaultValue: percentText(*permit.DefaultGate().MaxShare), effect: limitEffect},
-	{path: "deletionGate.protectedKinds", defaultValue: anySlice(permit.DefaultGate().Protected), effect: protectedKindsEffect},
+	{path: "deletionGate.protectedKinds", defaultValue: toAnySlice(permit.DefaultGate().Protected), effect: protectedKindsEffect},
 	{path: "forceConflicts", defaultValue: false, effect: forceEffect},
 	{path: "conditionThresholds", effect: fixedEffect(healthEffectText)},
 	{path: "managedResourceProgressingThreshold", effect: fixedEffect(healthEffectText)},
@@ -87,8 +87,8 @@ func settingRuleOf(path string) settingRule {
 	return best
 }
 
-// effective returns the value or its default.
-func (s settingRule) effective(value any) any {
+// effectiveValue returns the value or its default.
+func (s settingRule) effectiveValue(value any) any {
 	if value == nil {
 		return s.defaultValue
 	}
@@ -101,7 +101,7 @@ func fixedEffect(text string) func(old, new any) string {
 
 func percentText(percent int) string { return settingText(percent) + "%" }
 
-func anySlice(list []string) []any {
+func toAnySlice(list []string) []any {
 	out := make([]any, 0, len(list))
 	for _, item := range list {
 		out = append(out, item)
@@ -111,7 +111,7 @@ func anySlice(list []string) []any {
 
 func catalogueEffect(_, new any) string {
 	if new == nil {
-		return lessProtection + "each program applies its own catalogue, without a commit that says so"
+		return weakerProtectionText + "each program applies its own catalogue, without a commit that says so"
 	}
 	return "no program applies the landscape with another catalogue"
 }
@@ -120,20 +120,20 @@ func reviewEffect(_, new any) string {
 	if new == string(landscapev1alpha1.ReviewRequired) {
 		return "more protection: deletions that no review shows are held from now on"
 	}
-	return lessProtection + "deletions that no review shows are no longer held" + objectLimitSuffix
+	return weakerProtectionText + "deletions that no review shows are no longer held" + objectLimitSuffix
 }
 
 // limitEffect compares numbers or percentages.
 func limitEffect(old, new any) string {
-	if limitNumber(new) > limitNumber(old) {
-		return lessProtection + "more objects may be deleted and recreated without an approval" + objectLimitSuffix
+	if parseLimit(new) > parseLimit(old) {
+		return weakerProtectionText + "more objects may be deleted and recreated without an approval" + objectLimitSuffix
 	}
 	return "more protection: fewer objects may be deleted and recreated without an approval"
 }
 
-// limitNumber parses a limit, such as 20 or "20%". An invalid one is reported as an error of the
+// parseLimit parses a limit, such as 20 or "20%". An invalid one is reported as an error of the
 // landscape.
-func limitNumber(limit any) int {
+func parseLimit(limit any) int {
 	n, _ := strconv.Atoi(strings.TrimSuffix(settingText(limit), "%"))
 	return n
 }
@@ -143,7 +143,7 @@ func protectedKindsEffect(old, new any) string {
 	is, _ := new.([]any)
 	var parts []string
 	if gone := missingItems(was, is); len(gone) > 0 {
-		parts = append(parts, lessProtection+"objects of "+itemList(gone)+" are deleted without an approval"+objectLimitSuffix)
+		parts = append(parts, weakerProtectionText+"objects of "+itemList(gone)+" are deleted without an approval"+objectLimitSuffix)
 	}
 	if more := missingItems(is, was); len(more) > 0 {
 		parts = append(parts, "more protection: objects of "+itemList(more)+" are no longer deleted without an approval")
@@ -153,14 +153,14 @@ func protectedKindsEffect(old, new any) string {
 
 func forceEffect(_, new any) string {
 	if new == true {
-		return lessProtection + "fields that others have set are overwritten (where an operator syncs, only if its Landscape in the cluster says so, too)"
+		return weakerProtectionText + "fields that others have set are overwritten (where an operator syncs, only if its Landscape in the cluster says so, too)"
 	}
 	return "more protection: fields that others have set are conflicts, and no longer overwritten"
 }
 
 func verificationEffect(_, new any) string {
 	if new == nil {
-		return lessProtection + "signatures are no longer required, unless the Landscape in the cluster requires them"
+		return weakerProtectionText + "signatures are no longer required, unless the Landscape in the cluster requires them"
 	}
 	return "a Landscape in a cluster that requires no signatures rejects such revisions; only that Landscape says which signatures are required"
 }

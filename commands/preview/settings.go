@@ -35,7 +35,7 @@ func (c settingChange) String() string {
 }
 
 // isWeaker reports whether the change reduces protection.
-func (c settingChange) isWeaker() bool { return strings.Contains(c.effect, lessProtection) }
+func (c settingChange) isWeaker() bool { return strings.Contains(c.effect, weakerProtectionText) }
 
 // SettingNotes returns notes about changed settings that no object shows, with their consequences.
 func SettingNotes(old, new *landscapes.Landscape) []string {
@@ -106,13 +106,13 @@ func settingChanges(old, new *landscapes.Landscape) []settingChange {
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		s := settingRuleOf(path)
 		was, is := before[path].value, after[path].value
-		if s.isInObjects || s.onlyPresence && was != nil && is != nil || sameSetting(s.effective(was), s.effective(is)) {
+		if s.isInObjects || s.onlyPresence && was != nil && is != nil || isSameSetting(s.effectiveValue(was), s.effectiveValue(is)) {
 			continue
 		}
 		shown := redact.ConcealField(object, all[path].keys, change.Field{Old: was, New: is})
 		c := settingChange{field: "spec." + path, difference: s.difference(shown)}
 		if s.effect != nil {
-			c.effect = s.effect(s.effective(was), s.effective(is))
+			c.effect = s.effect(s.effectiveValue(was), s.effectiveValue(is))
 		}
 		out = append(out, c)
 	}
@@ -153,8 +153,8 @@ func settingsIn(l *landscapes.Landscape) map[string]settingValue {
 	return out
 }
 
-// sameSetting ignores the order of lists, which has no meaning in settings that no object shows.
-func sameSetting(a, b any) bool {
+// isSameSetting ignores the order of lists, which has no meaning in settings that no object shows.
+func isSameSetting(a, b any) bool {
 	x, isList := a.([]any)
 	y, both := b.([]any)
 	if !isList || !both {
@@ -179,8 +179,8 @@ func (s settingRule) difference(f change.Field) string {
 	if f.Hidden {
 		return "(hidden value changed)"
 	}
-	old, isList := s.effective(f.Old).([]any)
-	new, both := s.effective(f.New).([]any)
+	old, isList := s.effectiveValue(f.Old).([]any)
+	new, both := s.effectiveValue(f.New).([]any)
 	if isList && both {
 		var parts []string
 		if gone := missingItems(old, new); len(gone) > 0 {

@@ -193,7 +193,7 @@ func (r *Restorer) planCluster(ctx context.Context, p *Plan, name string) error 
 // isUnreachable reports whether a cluster does not answer or rejects its access: it may not be
 // restored yet.
 func isUnreachable(err error) bool {
-	return err != nil && slices.Contains([]apply.Reason{apply.Unreachable, apply.CertificateExpired, apply.Unauthorized}, apply.ReasonOf(err))
+	return err != nil && slices.Contains([]apply.Reason{apply.ReasonUnreachable, apply.ReasonCertificateExpired, apply.ReasonUnauthorized}, apply.ReasonOf(err))
 }
 
 // planRuntime also compares the Garden: another one means that the cluster is not that of the
@@ -314,7 +314,7 @@ func compareEntry(e, live *Entry) (Action, string) {
 	if live == nil {
 		return ActionCreate, ""
 	}
-	same := sameData(e.object.Data, live.object.Data) && sameData(e.object.Binary, live.object.Binary)
+	same := hasSameData(e.object.Data, live.object.Data) && hasSameData(e.object.Binary, live.object.Binary)
 	switch {
 	case e.Item.Origin == OriginRecorded:
 		for key := range e.object.Data {
@@ -331,4 +331,4 @@ func compareEntry(e, live *Entry) (Action, string) {
 	return ActionRefuse, "it exists with other content: it was regenerated, or belongs to another landscape"
 }
 
-func sameData(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }
+func hasSameData(a, b map[string][]byte) bool { return maps.EqualFunc(a, b, bytes.Equal) }

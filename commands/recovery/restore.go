@@ -197,7 +197,7 @@ func (l *lister) write(ctx context.Context, s Step) error {
 	case s.Kind == kindConfigMap && s.Action == ActionCreate:
 		_, err = l.client.CoreV1().ConfigMaps(s.Namespace).Create(ctx, s.entry.asConfigMap(), metav1.CreateOptions{FieldManager: fieldManager})
 	case s.Kind == kindConfigMap:
-		err = l.complete(ctx, s)
+		err = l.completeRecords(ctx, s)
 	default:
 		return fmt.Errorf("%s cannot be restored: it is neither a Secret nor a ConfigMap", s)
 	}
@@ -208,8 +208,8 @@ func (l *lister) write(ctx context.Context, s Step) error {
 	return withoutQuotedValues(l.cluster.Explain(ref, "restore", err), s.entry)
 }
 
-// complete adds missing records.
-func (l *lister) complete(ctx context.Context, s Step) error {
+// completeRecords adds missing records.
+func (l *lister) completeRecords(ctx context.Context, s Step) error {
 	live, err := l.client.CoreV1().ConfigMaps(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -224,12 +224,12 @@ func (l *lister) complete(ctx context.Context, s Step) error {
 	return err
 }
 
-func (e *Entry) meta() metav1.ObjectMeta {
+func (e *Entry) objectMeta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: e.Item.Namespace, Name: e.Item.Name, Labels: e.object.Labels, Annotations: e.object.Annotations}
 }
 
 func (e *Entry) asSecret() *corev1.Secret {
-	out := &corev1.Secret{ObjectMeta: e.meta(), Type: corev1.SecretType(e.object.Type), Data: e.object.Data}
+	out := &corev1.Secret{ObjectMeta: e.objectMeta(), Type: corev1.SecretType(e.object.Type), Data: e.object.Data}
 	if e.object.Immutable {
 		out.Immutable = ptr.To(true)
 	}
@@ -237,7 +237,7 @@ func (e *Entry) asSecret() *corev1.Secret {
 }
 
 func (e *Entry) asConfigMap() *corev1.ConfigMap {
-	out := &corev1.ConfigMap{ObjectMeta: e.meta(), Data: map[string]string{}, BinaryData: e.object.Binary}
+	out := &corev1.ConfigMap{ObjectMeta: e.objectMeta(), Data: map[string]string{}, BinaryData: e.object.Binary}
 	for key, raw := range e.object.Data {
 		out.Data[key] = string(raw)
 	}

@@ -23,7 +23,7 @@ func Describe(dir string, l *landscapes.Landscape) string {
 	if err != nil {
 		return fmt.Sprintf("%s (%v)", dir, err)
 	}
-	home, err := repository.Rel(dir)
+	home, err := repository.RelativePath(dir)
 	if err != nil {
 		return dir
 	}

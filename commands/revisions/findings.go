@@ -53,19 +53,19 @@ func (r Reader) FindingsSince(ctx context.Context, l, before *landscapes.Landsca
 	all := slices.Concat(violations, found, withoutRepeats(config, found), missingCatalogueVersion(l))
 	for i := range all {
 		all[i].File = filepath.Join(l.Dir, all[i].File)
-		all[i].Message = relativePlaces(l, all[i].Message)
+		all[i].Message = relativePaths(l, all[i].Message)
 	}
 	schemas.SortViolations(all)
 	return all, nil
 }
 
-// fileLine matches a file with a line in a message.
-var fileLine = regexp.MustCompile(`[^\s()"]+:\d+`)
+// fileLinePattern matches a file with a line in a message.
+var fileLinePattern = regexp.MustCompile(`[^\s()"]+:\d+`)
 
-// relativePlaces rewrites the files in a message relative to the working directory instead of the
+// relativePaths rewrites the files in a message relative to the working directory instead of the
 // landscape.
-func relativePlaces(l *landscapes.Landscape, message string) string {
-	return fileLine.ReplaceAllStringFunc(message, func(found string) string {
+func relativePaths(l *landscapes.Landscape, message string) string {
+	return fileLinePattern.ReplaceAllStringFunc(message, func(found string) string {
 		file, line, _ := strings.Cut(found, ":")
 		if !slices.ContainsFunc(l.Declarations, func(d landscapes.Declaration) bool { return d.File == file }) {
 			return found
@@ -132,7 +132,7 @@ func (r Reader) settingFindings(l *landscapes.Landscape) []schemas.Violation {
 	if l.ConfigDeclaration == nil {
 		return nil
 	}
-	return render.CheckLandscape(r.Catalogue, l, render.At(time.Now()), render.RulesPassed())
+	return render.CheckLandscape(r.Catalogue, l, render.WithTime(time.Now()), render.WithPassedRules())
 }
 
 // withoutRepeats drops rendering errors about fields that already violate a rule.

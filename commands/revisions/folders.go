@@ -112,7 +112,7 @@ func withoutRenamed(repo *source.Repository, folders []string, top, from, to str
 	}
 	former := slices.Collect(maps.Values(RenamedFolders(before, after)))
 	return slices.DeleteFunc(folders, func(folder string) bool {
-		rel, err := repo.Rel(folder)
+		rel, err := repo.RelativePath(folder)
 		return err == nil && slices.Contains(former, rel)
 	}), nil
 }
@@ -127,7 +127,7 @@ func (r Reader) Folders(ctx context.Context, top string, base func(*source.Repos
 	if top == "" {
 		top = repo.Root
 	}
-	inside, err := repo.Rel(top)
+	inside, err := repo.RelativePath(top)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func NameInRevisions(dir string, revs ...string) string {
 	if err != nil {
 		return NameInFile(os.DirFS(dir), LandscapeFile)
 	}
-	folder, err := repo.Rel(dir)
+	folder, err := repo.RelativePath(dir)
 	if err != nil {
 		return ""
 	}

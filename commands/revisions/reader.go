@@ -42,7 +42,7 @@ func (r Reader) Load(ctx context.Context, dir string) (l *landscapes.Landscape, 
 
 // LoadAt reads a landscape from a revision. It returns the commit even if there is no landscape.
 func (r Reader) LoadAt(ctx context.Context, repo *source.Repository, dir, rev string) (*landscapes.Landscape, []schemas.Violation, string, error) {
-	rel, err := repo.Rel(dir)
+	rel, err := repo.RelativePath(dir)
 	if err != nil {
 		return nil, nil, "", err
 	}

@@ -36,8 +36,8 @@ func (v statusPrinter) printObject(w io.Writer) {
 func (v statusPrinter) objectLines(o *landscape.ObjectStatus) []string {
 	var out []string
 	no, yellow := v.conditionMark(gardencorev1beta1.ConditionFalse)+" ", color.FgYellow
-	if o.Waits.Operator != nil {
-		out = append(out, no+"no operator runs, so nothing is synced: "+printable.Line(o.Waits.Operator.Text(v.status.At)), "  "+landscape.StartOperatorHint("kubectl"+v.status.RuntimeFlags))
+	if o.PendingCauses.Operator != nil {
+		out = append(out, no+"no operator runs, so nothing is synced: "+printable.Line(o.PendingCauses.Operator.Text(v.status.At)), "  "+landscape.StartOperatorHint("kubectl"+v.status.RuntimeFlags))
 	}
 	if o.Suspension != nil {
 		out = append(out, v.colorize("SUSPENDED", yellow)+landscape.SuspensionText(o.Suspension))
@@ -59,7 +59,7 @@ func (v statusPrinter) objectLines(o *landscape.ObjectStatus) []string {
 			mark = v.conditionMark(gardencorev1beta1.ConditionProgressing) + " "
 		}
 		out = append(out, mark+"a sync waits: "+wholeLine(o.Message))
-	case o.Ready, o.Waits.Operator != nil, o.Suspension != nil, o.FailedSync != nil && o.Reason == landscapev1alpha1.ReasonApplyFailed:
+	case o.Ready, o.PendingCauses.Operator != nil, o.Suspension != nil, o.FailedSync != nil && o.Reason == landscapev1alpha1.ReasonApplyFailed:
 	case o.Reason == "":
 		out = append(out, no+"the operator has not reconciled it yet")
 	case o.Reason == landscapev1alpha1.ReasonSuspended:
@@ -67,14 +67,14 @@ func (v statusPrinter) objectLines(o *landscape.ObjectStatus) []string {
 	default:
 		out = append(out, no+printable.Line(o.Reason)+": "+wholeLine(o.Message))
 	}
-	if o.Waits.Operations != "" {
-		out = append(out, v.conditionMark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Operations))
+	if o.PendingCauses.Operations != "" {
+		out = append(out, v.conditionMark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.PendingCauses.Operations))
 	}
-	if o.Waits.Dependencies != "" {
-		out = append(out, v.conditionMark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Dependencies))
+	if o.PendingCauses.Dependencies != "" {
+		out = append(out, v.conditionMark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.PendingCauses.Dependencies))
 	}
-	if o.Waits.Gardenlets != "" {
-		out = append(out, v.conditionMark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.Waits.Gardenlets))
+	if o.PendingCauses.Gardenlets != "" {
+		out = append(out, v.conditionMark(gardencorev1beta1.ConditionProgressing)+" "+wholeLine(o.PendingCauses.Gardenlets))
 	}
 	if o.Held.Count > 0 {
 		count := fmt.Sprintf("%d held deletions and recreations wait", o.Held.Count)

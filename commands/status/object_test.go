@@ -58,7 +58,7 @@ func withFailure(o *landscape.ObjectStatus) {
 }
 
 func withWaits(w landscape.PendingCauses) func(*landscape.ObjectStatus) {
-	return func(o *landscape.ObjectStatus) { o.Waits = w }
+	return func(o *landscape.ObjectStatus) { o.PendingCauses = w }
 }
 
 func withHeld(h landscape.HeldCounts) func(*landscape.ObjectStatus) {

@@ -52,10 +52,10 @@ func TestStatusIsPrintable(t *testing.T) {
 		s.HandedOver = []change.HandedOver{{Path: "spec.replicas", Manager: "hpa"}}
 		s.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Revision: "main@sha1:0a1b", Reason: "Other", Message: "why", Held: landscape.HeldCounts{Count: 2, ByCluster: map[string]int{"one": 2}},
 			Suspension: &landscapev1alpha1.Suspension{By: "alice", Reason: "etcd"}, Pin: &landscapev1alpha1.Pin{Revision: "x", By: "bob", Reason: "y"},
-			FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0a1c", Message: "no", StartTime: metav1.NewTime(noon.Add(-time.Hour))}, Waits: landscape.PendingCauses{Dependencies: "a", Gardenlets: "b", Operations: "c"}}
+			FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0a1c", Message: "no", StartTime: metav1.NewTime(noon.Add(-time.Hour))}, PendingCauses: landscape.PendingCauses{Dependencies: "a", Gardenlets: "b", Operations: "c"}}
 		waits, silent := s, s
 		waits.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Reason: "Other", Message: "why"}
-		silent.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Waits: landscape.PendingCauses{Operator: &landscape.StaleRole{Lease: "garden/x", Holder: "pod", LastRenewal: timeBefore(time.Hour)}}}
+		silent.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", PendingCauses: landscape.PendingCauses{Operator: &landscape.StaleRole{Lease: "garden/x", Holder: "pod", LastRenewal: timeBefore(time.Hour)}}}
 		return []landscape.Status{s, waits, silent}
 	}
 	for i, s := range statuses() {

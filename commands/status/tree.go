@@ -184,7 +184,7 @@ var stateWords = []stateWord{
 	{owner.StateNotApplied, "not applied", gardencorev1beta1.ConditionFalse},
 	{owner.StateWaiting, "waiting", gardencorev1beta1.ConditionProgressing},
 	{owner.StateUnknown, "unknown", gardencorev1beta1.ConditionUnknown},
-	{owner.StateLeftOver, "left over", gardencorev1beta1.ConditionProgressing},
+	{owner.StateOrphaned, "left over", gardencorev1beta1.ConditionProgressing},
 }
 
 func bundleCounts(bundles []owner.BundleState) string {
@@ -246,7 +246,7 @@ func reconcileHints(s landscape.Status) []string {
 	switch {
 	case s.Live:
 		out = append(out, "Conditions are judged now; nothing was written.")
-	case unkept && s.Object != nil && s.Object.Waits.Operator != nil:
+	case unkept && s.Object != nil && s.Object.PendingCauses.Operator != nil:
 		out = append(out, "Conditions of owners without a reconciler are from the last run (--live judges now).")
 	case unkept && s.Invalid != "":
 		out = append(out, "Owners without a reconciler here have the conditions of the last run.")

@@ -53,7 +53,7 @@ func (c *checker) run() {
 			c.addError(fmt.Sprintf("spec.dependsOn[%d].name", i), "is the Landscape itself, which would wait for itself forever; remove the entry")
 		}
 	}
-	if spec.Source == nil || !sourceForm.MatchString(spec.Source.URL) {
+	if spec.Source == nil || !sourceURLPattern.MatchString(spec.Source.URL) {
 		return // a landscape.yaml, which has only settings
 	}
 	for _, at := range []struct {
@@ -76,9 +76,9 @@ func (c *checker) run() {
 
 // The schema enforces these forms and reports values without them.
 var (
-	sourceForm = regexp.MustCompile(`^(https?|ssh|file|oci)://.+$`)
-	commitForm = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})?$`)
-	digestForm = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
+	sourceURLPattern  = regexp.MustCompile(`^(https?|ssh|file|oci)://.+$`)
+	commitHashPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})?$`)
+	digestPattern     = regexp.MustCompile(`^(sha256:[0-9a-f]{64})?$`)
 )
 
 func (c *checker) addError(field, message string) {
@@ -107,7 +107,7 @@ func (c *checker) checkSource(from *landscapev1alpha1.Source) {
 			c.declaration.HideLine(&c.findings[len(c.findings)-1])
 		}
 	}
-	if location, err := url.Parse(from.URL); err == nil && forgePage.MatchString(location.Path) && strings.HasPrefix(from.URL, "http") {
+	if location, err := url.Parse(from.URL); err == nil && forgePagePattern.MatchString(location.Path) && strings.HasPrefix(from.URL, "http") {
 		c.addWarning("spec.source.url", "looks like the page of a folder on a forge; give the URL for git clone, the branch in ref.branch, and the folder in path")
 	}
 	switch clean := strings.TrimPrefix(path.Join("/", from.Path), "/"); {
@@ -121,8 +121,8 @@ func (c *checker) checkSource(from *landscapev1alpha1.Source) {
 	}
 }
 
-// forgePage matches URLs of a folder or file on GitHub, GitLab, Gitea and Bitbucket.
-var forgePage = regexp.MustCompile(`^/[^/]+/.+?(/-)?/(tree|blob|src/branch|src/tag|src/commit)/[^/]+`)
+// forgePagePattern matches URLs of a folder or file on GitHub, GitLab, Gitea and Bitbucket.
+var forgePagePattern = regexp.MustCompile(`^/[^/]+/.+?(/-)?/(tree|blob|src/branch|src/tag|src/commit)/[^/]+`)
 
 func (c *checker) checkReference(ref landscapev1alpha1.Reference) {
 	const field = "spec.source.ref"
@@ -148,8 +148,8 @@ func (c *checker) checkReference(ref landscapev1alpha1.Reference) {
 	}
 }
 
-// rangeVersion matches a version in a range; parts may be omitted.
-var rangeVersion = regexp.MustCompile(`\d+(\.\d+)*(-[0-9A-Za-z.-]+)?`)
+// rangeVersionPattern matches a version in a range; parts may be omitted.
+var rangeVersionPattern = regexp.MustCompile(`\d+(\.\d+)*(-[0-9A-Za-z.-]+)?`)
 
 // isEmptyRange reports whether no version matches. If one does, a version at or next to an end of
 // the range matches.
@@ -162,7 +162,7 @@ func isEmptyRange(text string) bool {
 		return false // the source reports the error
 	}
 	tried := []semver.Version{*semver.New(0, 0, 0, "", ""), *semver.New(99_999, 0, 0, "", "")}
-	for _, end := range rangeVersion.FindAllString(text, -1) {
+	for _, end := range rangeVersionPattern.FindAllString(text, -1) {
 		v, err := semver.NewVersion(end)
 		if err != nil {
 			return false
@@ -182,12 +182,12 @@ func sourceFault(from *landscapev1alpha1.Source) (string, error) {
 	options := source.Options{URL: from.URL, Submodules: from.Submodules, Insecure: from.Insecure}
 	if from.Ref != nil {
 		options.Ref = *from.Ref
-		if !commitForm.MatchString(options.Ref.Commit) || !digestForm.MatchString(options.Ref.Digest) {
+		if !commitHashPattern.MatchString(options.Ref.Commit) || !digestPattern.MatchString(options.Ref.Digest) {
 			return "", nil
 		}
 	}
 	if v := from.Verify; v != nil {
-		options.Verify = &source.Verify{Mode: v.Mode, Keys: map[string][]byte{"key": []byte(placeholderKey)}}
+		options.Verify = &source.Verification{Mode: v.Mode, Keys: map[string][]byte{"key": []byte(placeholderKey)}}
 		if !slices.Contains([]landscapev1alpha1.VerificationMode{"", landscapev1alpha1.VerifyHEAD, landscapev1alpha1.VerifyTag, landscapev1alpha1.VerifyTagAndHEAD}, v.Mode) {
 			return "", nil
 		}

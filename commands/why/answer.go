@@ -30,7 +30,7 @@ type Answer struct {
 
 	// WrittenAt are the places that write the field: the declaration, or template and overlays. The
 	// last one takes effect.
-	WrittenAt []Place `json:"written,omitempty"`
+	WrittenAt []Position `json:"written,omitempty"`
 	// DerivedFrom are the fields that determine the value.
 	DerivedFrom []SourceField `json:"from,omitempty"`
 	// Image is set if the value contains an image of the catalogue.
@@ -66,8 +66,8 @@ type Value struct {
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// Place is a position in a file.
-type Place struct {
+// Position is a position in a file.
+type Position struct {
 	// Kind is the kind of place: declaration, template, overlay, image vector, settings or facts.
 	Kind string `json:"what"`
 	File string `json:"file"`
@@ -81,7 +81,7 @@ type Place struct {
 	// Text is the text of the line in templates and overlays.
 	Text string `json:"text,omitempty"`
 	// Change is the commit that wrote the line.
-	Change *blame.Answer `json:"change,omitempty"`
+	Change *blame.Result `json:"change,omitempty"`
 }
 
 // SourceField is a field of a declaration, the settings or the facts.
@@ -91,16 +91,16 @@ type SourceField struct {
 	Field  string `json:"field"`
 	Value  *Value `json:"value,omitempty"`
 	// Default is why the API sets the field, if Git does not have it.
-	Default string `json:"default,omitempty"`
-	Place   *Place `json:"place,omitempty"`
+	Default  string    `json:"default,omitempty"`
+	Position *Position `json:"place,omitempty"`
 }
 
 // Image is the image of the catalogue.
 type Image struct {
 	Name      string `json:"name"`
 	Reference string `json:"reference"`
-	// Place is the entry in the image vector or in spec.images of the landscape.
-	Place Place `json:"place"`
+	// Position is the entry in the image vector or in spec.images of the landscape.
+	Position Position `json:"place"`
 }
 
 // Verdicts on a field in a cluster.
@@ -111,8 +111,8 @@ const (
 	VerdictSame = "same"
 	// VerdictDiffers although we own the field: drift, or a revision that is not applied yet.
 	VerdictDiffers = "differs"
-	// VerdictOthers own the field with another value.
-	VerdictOthers = "others"
+	// VerdictOtherManager own the field with another value.
+	VerdictOtherManager = "others"
 	// VerdictHandedOver means that a controller owns the value now.
 	VerdictHandedOver = "handedOver"
 	// VerdictUndeclared means that Git does not declare the field.

@@ -67,7 +67,7 @@ func ReachableClusters(l *landscapes.Landscape, names []string, configs map[stri
 // shootConfig returns the access to a Shoot's API server through its seed; an error if it does not
 // run.
 func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owner, seed *rest.Config) (*rest.Config, error) {
-	inputs, err := render.Owners(l, render.At(time.Now()), render.OwnersOf(owner.Shoot))
+	inputs, err := render.Owners(l, render.WithTime(time.Now()), render.WithOwnerKinds(owner.Shoot))
 	if err != nil {
 		return nil, err
 	}

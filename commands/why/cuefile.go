@@ -21,8 +21,8 @@ type cueReader struct {
 	packages map[string][]string
 }
 
-// cuePlace is a label in a file of the catalogue.
-type cuePlace struct {
+// cuePosition is a label in a file of the catalogue.
+type cuePosition struct {
 	file         string
 	line, column int
 	// depth counts the steps of the path that were found; exact reports whether all were.
@@ -30,25 +30,25 @@ type cuePlace struct {
 	exact bool
 }
 
-// maxHops limits the followed references.
-const maxHops = 12
+// maxReferences limits the followed references.
+const maxReferences = 12
 
 func newCUEReader(catalogue fs.FS) *cueReader {
 	return &cueReader{catalogue: catalogue, files: map[string]*ast.File{}, packages: map[string][]string{}}
 }
 
 // find starts at the object whose kind is at a line.
-func (r *cueReader) find(file string, line int, list steps) cuePlace {
+func (r *cueReader) find(file string, line int, list steps) cuePosition {
 	parsed := r.parse(file)
 	if parsed == nil {
-		return cuePlace{}
+		return cuePosition{}
 	}
 	object := objectAt(parsed, line)
-	start := cuePlace{file: file, line: line, column: 1, exact: len(list) == 0}
+	start := cuePosition{file: file, line: line, column: 1, exact: len(list) == 0}
 	if object == nil {
 		return start
 	}
-	return r.descend(file, object, list, start, maxHops)
+	return r.descend(file, object, list, start, maxReferences)
 }
 
 func (r *cueReader) parse(file string) *ast.File {
@@ -73,7 +73,7 @@ func objectAt(file *ast.File, line int) *ast.StructLit {
 	ast.Walk(file, func(n ast.Node) bool {
 		if s, ok := n.(*ast.StructLit); ok {
 			for _, field := range fieldsOf(s) {
-				if labelOf(field) == "kind" && (field.Pos().Line() == line || field.Value.Pos().Line() == line) {
+				if labelText(field) == "kind" && (field.Pos().Line() == line || field.Value.Pos().Line() == line) {
 					found = s
 				}
 			}
@@ -93,7 +93,7 @@ func fieldsOf(s *ast.StructLit) []*ast.Field {
 	return out
 }
 
-func labelOf(field *ast.Field) string {
+func labelText(field *ast.Field) string {
 	switch label := field.Label.(type) {
 	case *ast.Ident:
 		return label.Name
@@ -103,14 +103,14 @@ func labelOf(field *ast.Field) string {
 		}
 	case *ast.Alias:
 		if inner, ok := label.Expr.(ast.Label); ok {
-			return labelOf(&ast.Field{Label: inner})
+			return labelText(&ast.Field{Label: inner})
 		}
 	}
 	return ""
 }
 
 // descend follows the path from a value; best is the best place so far.
-func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePlace, hops int) cuePlace {
+func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePosition, hops int) cuePosition {
 	if len(list) == 0 {
 		best.exact = true
 		return best
@@ -119,7 +119,7 @@ func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePla
 		return best
 	}
 	deeper := func(node ast.Node) {
-		if found := r.descend(file, node, list, best, hops-1); isBetterPlace(found, best) {
+		if found := r.descend(file, node, list, best, hops-1); isBetterPosition(found, best) {
 			best = found
 		}
 	}
@@ -128,11 +128,11 @@ func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePla
 		for _, e := range v.Elts {
 			switch e := e.(type) {
 			case *ast.Field:
-				if list[0].isItem() || labelOf(e) != list[0].key {
+				if list[0].isItem() || labelText(e) != list[0].key {
 					continue
 				}
-				here := cuePlaceAt(file, e.Label.Pos(), best.depth+1)
-				if found := r.descend(file, e.Value, list[1:], here, hops); isBetterPlace(found, best) {
+				here := cuePositionAt(file, e.Label.Pos(), best.depth+1)
+				if found := r.descend(file, e.Value, list[1:], here, hops); isBetterPosition(found, best) {
 					best = found
 				}
 			case *ast.EmbedDecl:
@@ -160,7 +160,7 @@ func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePla
 		}
 	case *ast.Ident, *ast.SelectorExpr:
 		for _, target := range r.resolveReference(file, v) {
-			if found := r.descend(target.file, target.value, list, best, hops-1); isBetterPlace(found, best) {
+			if found := r.descend(target.file, target.value, list, best, hops-1); isBetterPosition(found, best) {
 				best = found
 			}
 		}
@@ -169,7 +169,7 @@ func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePla
 }
 
 // findItem finds an item of a list by its name, also in expressions that result in items.
-func (r *cueReader) findItem(file string, v *ast.ListLit, list steps, best cuePlace, hops int) cuePlace {
+func (r *cueReader) findItem(file string, v *ast.ListLit, list steps, best cuePosition, hops int) cuePosition {
 	for _, e := range v.Elts {
 		rest := list
 		here := best
@@ -177,16 +177,16 @@ func (r *cueReader) findItem(file string, v *ast.ListLit, list steps, best cuePl
 			if !r.isNamedItem(s, list[0]) {
 				continue
 			}
-			rest, here = list[1:], cuePlaceAt(file, s.Pos(), best.depth+1)
+			rest, here = list[1:], cuePositionAt(file, s.Pos(), best.depth+1)
 		} else if list[0].isItem() && list[0].name == "" {
 			continue // items without names cannot be distinguished
 		}
 		if c, ok := e.(*ast.Comprehension); ok {
 			if s, ok := c.Value.(*ast.StructLit); ok && list[0].isItem() && r.isNamedItem(s, list[0]) {
-				rest, here = list[1:], cuePlaceAt(file, s.Pos(), best.depth+1)
+				rest, here = list[1:], cuePositionAt(file, s.Pos(), best.depth+1)
 			}
 		}
-		if found := r.descend(file, e, rest, here, hops-1); isBetterPlace(found, best) {
+		if found := r.descend(file, e, rest, here, hops-1); isBetterPosition(found, best) {
 			best = found
 		}
 	}
@@ -196,7 +196,7 @@ func (r *cueReader) findItem(file string, v *ast.ListLit, list steps, best cuePl
 // isNamedItem reports whether a struct is the item of a step.
 func (r *cueReader) isNamedItem(s *ast.StructLit, item step) bool {
 	for _, field := range fieldsOf(s) {
-		if lit, ok := field.Value.(*ast.BasicLit); ok && labelOf(field) == item.name {
+		if lit, ok := field.Value.(*ast.BasicLit); ok && labelText(field) == item.name {
 			text := lit.Value
 			if lit.Kind == token.STRING {
 				text, _ = literal.Unquote(lit.Value)
@@ -207,12 +207,12 @@ func (r *cueReader) isNamedItem(s *ast.StructLit, item step) bool {
 	return false
 }
 
-func isBetterPlace(a, b cuePlace) bool {
+func isBetterPosition(a, b cuePosition) bool {
 	return a.depth > b.depth || a.depth == b.depth && a.exact && !b.exact
 }
 
-func cuePlaceAt(file string, pos token.Pos, depth int) cuePlace {
-	return cuePlace{file: file, line: pos.Line(), column: pos.Column(), depth: depth}
+func cuePositionAt(file string, pos token.Pos, depth int) cuePosition {
+	return cuePosition{file: file, line: pos.Line(), column: pos.Column(), depth: depth}
 }
 
 // cueTarget is the target of a reference.
@@ -234,7 +234,7 @@ func (r *cueReader) resolveReference(file string, reference ast.Node) []cueTarge
 		}
 		return r.topLevelFields(r.packageOf(file), v.Name)
 	case *ast.SelectorExpr:
-		name := labelOf(&ast.Field{Label: v.Sel})
+		name := labelText(&ast.Field{Label: v.Sel})
 		if base, ok := v.X.(*ast.Ident); ok {
 			if dir, imported := r.importedFolder(file, base.Name); imported {
 				return r.topLevelFields(r.filesIn(dir), name)
@@ -242,7 +242,7 @@ func (r *cueReader) resolveReference(file string, reference ast.Node) []cueTarge
 		}
 		var out []cueTarget
 		for _, base := range r.resolveReference(file, v.X) {
-			out = append(out, r.memberFields(base, name, maxHops)...)
+			out = append(out, r.memberFields(base, name, maxReferences)...)
 		}
 		return out
 	}
@@ -260,7 +260,7 @@ func (r *cueReader) memberFields(in cueTarget, name string, hops int) []cueTarge
 		for _, e := range v.Elts {
 			switch e := e.(type) {
 			case *ast.Field:
-				if labelOf(e) == name {
+				if labelText(e) == name {
 					out = append(out, cueTarget{in.file, e.Value})
 				}
 			case *ast.EmbedDecl:
@@ -292,7 +292,7 @@ func enclosingFields(file *ast.File, reference *ast.Ident) []cueTarget {
 		}
 		var here []cueTarget
 		for _, field := range fieldsOf(s) {
-			if labelOf(field) == reference.Name {
+			if labelText(field) == reference.Name {
 				here = append(here, cueTarget{value: field.Value})
 			}
 		}
@@ -315,7 +315,7 @@ func (r *cueReader) topLevelFields(files []string, name string) []cueTarget {
 		for _, d := range parsed.Decls {
 			switch d := d.(type) {
 			case *ast.Field:
-				if labelOf(d) == name {
+				if labelText(d) == name {
 					out = append(out, cueTarget{file, d.Value})
 				}
 			case *ast.LetClause:

@@ -15,7 +15,7 @@ import (
 // answerDeclared answers for a declared object.
 func (e *explainer) answerDeclared(a *Answer, m objectMatch, list steps) {
 	e.setInventory(a, m)
-	a.WrittenAt = []Place{e.declaredPlace(m.declaration, list.declaredPath())}
+	a.WrittenAt = []Position{e.declaredPosition(m.declaration, list.declaredPath())}
 	a.WrittenAt[0].IsExact = true
 	if m.declaration.Secret == landscapes.SecretEncrypted && a.Value != nil {
 		a.Value = &Value{Hidden: true}
@@ -28,14 +28,14 @@ func (e *explainer) setInventory(a *Answer, m objectMatch) {
 	a.Inventory = path.Join(owner.InventoryNamespace, owner.InventoryPrefix+"landscape."+a.Subject.Landscape+"."+m.cluster)
 }
 
-// declaredPlace returns the position of a declared field in the layer that sets it.
-func (e *explainer) declaredPlace(d *landscapes.Declaration, field string) Place {
+// declaredPosition returns the position of a declared field in the layer that sets it.
+func (e *explainer) declaredPosition(d *landscapes.Declaration, field string) Position {
 	p := d.Position(field)
-	return e.placeAtPosition(placeDeclaration, p)
+	return e.positionIn(positionDeclaration, p)
 }
 
-func (e *explainer) placeAtPosition(what string, p schemas.Position) Place {
-	return Place{Kind: what, File: p.File, Line: p.Line, Column: p.Column, Layer: e.layerOf(p.File)}
+func (e *explainer) positionIn(what string, p schemas.Position) Position {
+	return Position{Kind: what, File: p.File, Line: p.Line, Column: p.Column, Layer: e.layerOf(p.File)}
 }
 
 // layerOf returns the layer of a file, or "" for the landscape itself.
@@ -52,7 +52,7 @@ func (e *explainer) layerOf(file string) string {
 // answerDefaulted answers for a field that Git does not declare and the API sets from other objects
 // or defaults. It reports whether there is one.
 func (e *explainer) answerDefaulted(a *Answer, m objectMatch) bool {
-	inputs, err := render.Owners(e.landscape, render.At(e.opts.Now))
+	inputs, err := render.Owners(e.landscape, render.WithTime(e.opts.Now))
 	if err != nil {
 		return false
 	}
@@ -67,8 +67,8 @@ func (e *explainer) answerDefaulted(a *Answer, m objectMatch) bool {
 			return false
 		}
 		a.Subject.Field, a.Value = list.String(), redactedValue(m.object, list, value)
-		place := e.declaredPlace(m.declaration, list.declaredPath())
-		a.WrittenAt = []Place{place}
+		place := e.declaredPosition(m.declaration, list.declaredPath())
+		a.WrittenAt = []Position{place}
 		a.DerivedFrom = []SourceField{{Object: e.inputName(in, kind), Field: list.declaredPath(), Default: defaultReason(in, list), Value: a.Value}}
 		return true
 	}

@@ -28,7 +28,7 @@ type Options struct {
 	// Now is the time for the expiry of versions.
 	Now time.Time
 	// Blame returns the commit of a line; it is nil if not available.
-	Blame func(ctx context.Context, file string, line int) (blame.Answer, error)
+	Blame func(ctx context.Context, file string, line int) (blame.Result, error)
 	// ReadObject reads an object from a cluster; nil disables it. For a missing object it returns
 	// nil without an error.
 	ReadObject ObjectReader
@@ -105,7 +105,7 @@ type objectMatch struct {
 
 func (e *explainer) answer(ctx context.Context, m objectMatch) (Answer, error) {
 	a := Answer{Subject: Subject{Landscape: e.landscape.Config.Name, Cluster: m.cluster, Object: change.RefOf(m.object)}}
-	if m.nameFit == fitExceptHash {
+	if m.nameFit == matchExceptHash {
 		a.Notes = append(a.Notes, "the name has a hash of the content: this is the currently rendered object")
 	}
 	asked := m.path
@@ -165,19 +165,19 @@ func redactedValue(object *unstructured.Unstructured, list steps, value any) *Va
 
 // addCommits adds the commits of all places that people can write.
 func (e *explainer) addCommits(ctx context.Context, a *Answer) {
-	var places []*Place
+	var places []*Position
 	for i := range a.WrittenAt {
 		places = append(places, &a.WrittenAt[i])
 	}
 	for i := range a.DerivedFrom {
-		if a.DerivedFrom[i].Place != nil {
-			places = append(places, a.DerivedFrom[i].Place)
+		if a.DerivedFrom[i].Position != nil {
+			places = append(places, a.DerivedFrom[i].Position)
 		}
 	}
 	if a.Image != nil {
-		places = append(places, &a.Image.Place)
+		places = append(places, &a.Image.Position)
 	}
-	known := map[string]*blame.Answer{}
+	known := map[string]*blame.Result{}
 	for _, p := range places {
 		file, ok := e.localFile(*p)
 		if !ok || p.Line == 0 || e.opts.Blame == nil {
@@ -187,7 +187,7 @@ func (e *explainer) addCommits(ctx context.Context, a *Answer) {
 		if known[key] == nil {
 			answer, err := e.opts.Blame(ctx, file, p.Line)
 			if err != nil {
-				answer = blame.Answer{Reason: "its history cannot be read: " + redact.Text(err.Error())}
+				answer = blame.Result{Reason: "its history cannot be read: " + redact.Text(err.Error())}
 			}
 			known[key] = &answer
 		}
@@ -197,19 +197,19 @@ func (e *explainer) addCommits(ctx context.Context, a *Answer) {
 
 // localFile returns the file of a place on this machine, or false for a file that only the program
 // contains.
-func (e *explainer) localFile(p Place) (string, bool) {
-	if inside, ok := strings.CutPrefix(p.File, "components/"); ok && (p.Kind == placeTemplate || p.Kind == placeImageVector) {
+func (e *explainer) localFile(p Position) (string, bool) {
+	if inside, ok := strings.CutPrefix(p.File, "components/"); ok && (p.Kind == positionTemplate || p.Kind == positionImageVector) {
 		return filepath.Join(e.opts.CatalogueDir, filepath.FromSlash(inside)), e.opts.CatalogueDir != ""
 	}
 	return filepath.Join(e.landscape.Dir, filepath.FromSlash(p.File)), true
 }
 
-// Values of Place.What.
+// Values of Position.What.
 const (
-	placeDeclaration = "declaration"
-	placeTemplate    = "template"
-	placeOverlay     = "overlay"
-	placeImageVector = "image vector"
-	placeSettings    = "settings"
-	placeFacts       = "facts"
+	positionDeclaration = "declaration"
+	positionTemplate    = "template"
+	positionOverlay     = "overlay"
+	positionImageVector = "image vector"
+	positionSettings    = "settings"
+	positionFacts       = "facts"
 )

@@ -148,7 +148,7 @@ func nextKey(m map[string]any, path string) (step, string, bool) {
 	}
 	best := ""
 	for key := range m {
-		if _, ok := cutName(path, key); ok && len(key) > len(best) {
+		if _, ok := cutNamePrefix(path, key); ok && len(key) > len(best) {
 			best = key
 		}
 	}

@@ -20,7 +20,7 @@ func (e *explainer) checkFilters() error {
 	if err != nil {
 		return err
 	}
-	if e.inputs, err = render.Owners(e.landscape, render.At(e.opts.Now)); err != nil {
+	if e.inputs, err = render.Owners(e.landscape, render.WithTime(e.opts.Now)); err != nil {
 		return fmt.Errorf("render the landscape: %w", err)
 	}
 	seeds, err := render.SeedsOfShoots(e.landscape)

@@ -22,7 +22,7 @@ func (e *explainer) findObjects() ([]objectMatch, error) {
 	search := objectSearch{question: e.question, cluster: e.opts.Cluster}
 	if e.opts.Owner == "" {
 		e.searchDeclared(&search)
-		if search.bestFit == fitWhole && isGardener(search.found[0].object.GroupVersionKind().Group) {
+		if search.bestFit == matchWhole && isGardener(search.found[0].object.GroupVersionKind().Group) {
 			return search.found, nil // no component renders such objects
 		}
 	}
@@ -61,7 +61,7 @@ type objectSearch struct {
 func (s *objectSearch) add(ref change.Ref, m func() objectMatch) {
 	s.candidates = append(s.candidates, ref)
 	fit, path := s.question.matchName(ref)
-	if fit == noFit || fit < s.bestFit {
+	if fit == noMatch || fit < s.bestFit {
 		return
 	}
 	if fit > s.bestFit {
@@ -81,7 +81,7 @@ func (e *explainer) searchDeclared(s *objectSearch) {
 			continue
 		}
 		ref := change.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: d.Namespace(), Name: d.Name()}
-		if fit, _ := s.question.matchName(ref); fit != noFit && clusters == nil {
+		if fit, _ := s.question.matchName(ref); fit != noMatch && clusters == nil {
 			clusters = map[change.Ref]string{}
 			for _, place := range landscape.DeclarationBundles(e.landscape, nil) {
 				for _, o := range place.Bundle.Objects {
@@ -100,12 +100,12 @@ func (e *explainer) searchDeclared(s *objectSearch) {
 // The error is about owners that do not render.
 func (e *explainer) searchRendered(s *objectSearch) error {
 	var err error
-	if e.renderOptions, err = render.LandscapeOptions(e.opts.Catalogue, e.landscape, render.At(e.opts.Now)); err != nil {
+	if e.renderOptions, err = render.LandscapeOptions(e.opts.Catalogue, e.landscape, render.WithTime(e.opts.Now)); err != nil {
 		return err
 	}
 	e.renderOptions = e.renderOptions.WithCache()
 	if e.inputs == nil {
-		if e.inputs, err = render.Owners(e.landscape, render.At(e.opts.Now)); err != nil {
+		if e.inputs, err = render.Owners(e.landscape, render.WithTime(e.opts.Now)); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (e *explainer) searchRendered(s *objectSearch) error {
 	if err != nil {
 		return err
 	}
-	clusterOf := render.ClusterOf(seeds)
+	clusterOf := render.ClusterNamer(seeds)
 	var first, others []int
 	for i := range e.inputs {
 		switch owner := e.inputs[i].Owner; {
@@ -126,15 +126,15 @@ func (e *explainer) searchRendered(s *objectSearch) error {
 	}
 	if only := e.likelyComponents(); len(only) > 0 {
 		options := e.renderOptions
-		options.Only = only
+		options.OnlyComponents = only
 		quick := objectSearch{question: s.question, cluster: s.cluster}
-		if err := e.renderInto(&quick, options, first, clusterOf); err == nil && quick.bestFit == fitWhole {
+		if err := e.renderInto(&quick, options, first, clusterOf); err == nil && quick.bestFit == matchWhole {
 			*s = quick
 			return nil
 		}
 	}
 	problem := e.renderInto(s, e.renderOptions, first, clusterOf)
-	if s.bestFit == noFit && len(others) > 0 {
+	if s.bestFit == noMatch && len(others) > 0 {
 		if len(others) > maxShoots {
 			return errors.Join(problem, fmt.Errorf("neither the Garden nor a Seed has it, and the landscape has %d Shoots: name the Shoot with --owner \"shoot NAMESPACE/NAME\"", len(others)))
 		}

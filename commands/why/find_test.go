@@ -18,9 +18,9 @@ import (
 func TestLikelyComponents(t *testing.T) {
 	now := time.Unix(1_780_000_000, 0)
 	l := writeDemoLandscape(t, nil)
-	opts, err := render.LandscapeOptions(components.FS, l, render.At(now))
+	opts, err := render.LandscapeOptions(components.FS, l, render.WithTime(now))
 	require.NoError(t, err)
-	inputs, err := render.Owners(l, render.At(now))
+	inputs, err := render.Owners(l, render.WithTime(now))
 	require.NoError(t, err)
 	results, errs := render.RenderEach(inputs, opts)
 	makers := map[change.Ref][]string{}

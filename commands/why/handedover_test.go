@@ -82,7 +82,7 @@ func TestHandedOver(t *testing.T) {
 		spec["kubernetes"].(map[string]any)["kubeAPIServer"].(map[string]any)["eventTTL"] = "9h"
 		spec["kubernetes"].(map[string]any)["version"] = "1.34.3"
 	})
-	verdicts(map[string]string{".spec.kubernetes.version": VerdictOthers, ".spec.kubernetes.kubeAPIServer.eventTTL": VerdictOthers, ".spec.kubernetes": VerdictDiffers, image: VerdictHandedOver})
+	verdicts(map[string]string{".spec.kubernetes.version": VerdictOtherManager, ".spec.kubernetes.kubeAPIServer.eventTTL": VerdictOtherManager, ".spec.kubernetes": VerdictDiffers, image: VerdictHandedOver})
 }
 
 // TestHandedOverRemoval: maintenance removes fields that the new version does not have.

@@ -12,14 +12,14 @@ import (
 
 // NewBlamer looks up lines in the repositories of their files, each opened once. A file outside a
 // repository has no history.
-func NewBlamer() func(context.Context, string, int) (blame.Answer, error) {
+func NewBlamer() func(context.Context, string, int) (blame.Result, error) {
 	type opened struct {
 		repo *blame.Repository
 		err  error
 	}
 	var mutex sync.Mutex
 	open := map[string]opened{}
-	return func(ctx context.Context, file string, line int) (blame.Answer, error) {
+	return func(ctx context.Context, file string, line int) (blame.Result, error) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		dir := filepath.Dir(file)
@@ -30,9 +30,9 @@ func NewBlamer() func(context.Context, string, int) (blame.Answer, error) {
 		}
 		switch {
 		case errors.Is(of.err, source.ErrNoRepository):
-			return blame.Answer{Reason: "not in a Git repository"}, nil
+			return blame.Result{Reason: "not in a Git repository"}, nil
 		case of.err != nil:
-			return blame.Answer{}, of.err
+			return blame.Result{}, of.err
 		}
 		return of.repo.BlameLine(ctx, file, line)
 	}

@@ -156,7 +156,7 @@ func (p *probe) testParts(ctx context.Context, base renderOutcome, level []decla
 				single = append(single, members...)
 				continue
 			}
-			for _, other := range []func(any) any{variation, withoutLastItem, func(any) any { return removedValue{} }} {
+			for _, other := range []func(any) any{alternativeValue, withoutLastItem, func(any) any { return removedValue{} }} {
 				group.Go(func() error {
 					if inGroup.Err() != nil || matters[i].Load() {
 						return inGroup.Err()
@@ -203,7 +203,7 @@ func (p *probe) testEachPart(ctx context.Context, base renderOutcome, level []de
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, one := range level {
-		values := variations(one.value)
+		values := alternativeValues(one.value)
 		tried[i] = len(values)
 		for _, value := range values {
 			group.Go(func() error {
@@ -259,9 +259,9 @@ func (e *explainer) influenceSource(in *render.Input, one declarationPart) Sourc
 		return out
 	}
 	out.Value = redactedValue(d.Object(), list, value)
-	place := e.declaredPlace(d, list.declaredPath())
+	place := e.declaredPosition(d, list.declaredPath())
 	place.IsExact = true
-	out.Place = &place
+	out.Position = &place
 	return out
 }
 
@@ -299,7 +299,7 @@ func (e *explainer) addClusterVersion(ctx context.Context, a *Answer, p *probe, 
 	if !recorded {
 		source.Default = "assumed, because the landscape records none (spec.facts)"
 	} else if e.landscape.Config.Spec.Facts != "" {
-		source.Place = &Place{Kind: placeFacts, File: e.landscape.Config.Spec.Facts}
+		source.Position = &Position{Kind: positionFacts, File: e.landscape.Config.Spec.Facts}
 	}
 	a.DerivedFrom = append(a.DerivedFrom, source)
 	return nil

@@ -89,11 +89,11 @@ func (e *explainer) setVerdict(a *Answer, m objectMatch, list steps, value any, 
 			a.Live.Message = "as in Git, but not owned by Pergola: " + ownersText(others, "")
 		}
 	case live.GetAnnotations()["resources.gardener.cloud/ignore"] == "true":
-		a.Live.Verdict, a.Live.Message = VerdictOthers, "the object is ignored (annotation resources.gardener.cloud/ignore)"
+		a.Live.Verdict, a.Live.Message = VerdictOtherManager, "the object is ignored (annotation resources.gardener.cloud/ignore)"
 	case e.isExplainedByHandover(m, list, has, a.Live.HandedOver):
 		a.Live.Verdict, a.Live.Message = VerdictHandedOver, handedOverText(a.Live.HandedOver)
 	case len(others) > 0 && !ours:
-		a.Live.Verdict, a.Live.Message = VerdictOthers, "differs from Git, and stays: "+ownersText(others, "")
+		a.Live.Verdict, a.Live.Message = VerdictOtherManager, "differs from Git, and stays: "+ownersText(others, "")
 		if e.landscape.Config.Spec.ForceConflicts {
 			a.Live.Message += "; the next apply overwrites it (spec.forceConflicts)"
 		}

@@ -84,7 +84,7 @@ func TestCompareWithCluster(t *testing.T) {
 		"metadata": map[string]any{"name": deployment.GetName(), "namespace": "garden"}, "spec": map[string]any{"replicas": int64(5)}}}
 	apply("autoscaler", scaled)
 	a = explain(t, l, question+".spec.replicas", onLive)[0]
-	assert.Equal(t, VerdictOthers, a.Live.Verdict)
+	assert.Equal(t, VerdictOtherManager, a.Live.Verdict)
 	assert.Contains(t, a.Live.Message, "owned by autoscaler")
 	assert.Equal(t, &Value{Value: int64(5)}, a.Live.Value)
 

@@ -14,10 +14,10 @@ import (
 // kustomizationFile is the main file of an overlay.
 const kustomizationFile = "kustomization.yaml"
 
-// overlayPlaces returns the component's overlays that change the field.
-func (e *explainer) overlayPlaces(p *probe, m objectMatch, list steps) []Place {
+// overlayPositions returns the component's overlays that change the field.
+func (e *explainer) overlayPositions(p *probe, m objectMatch, list steps) []Position {
 	named := strings.Split(m.origin.Overlay, ", ")
-	var out []Place
+	var out []Position
 	var all []render.Overlay
 	for _, o := range e.renderOptions.Overlays {
 		if o.Component == m.bundle.Component {
@@ -28,7 +28,7 @@ func (e *explainer) overlayPlaces(p *probe, m objectMatch, list steps) []Place {
 	for i, o := range all {
 		after := p.renderWithOverlays(all[:i+1])
 		if slices.Contains(named, o.Name) && after.valueKey != before.valueKey {
-			out = append(out, e.overlayPlace(o, m, list))
+			out = append(out, e.overlayPosition(o, m, list))
 		}
 		before = after
 	}
@@ -52,24 +52,24 @@ func (e *explainer) addingOverlay(m objectMatch) (render.Overlay, bool) {
 	return render.Overlay{}, false
 }
 
-// overlayPlace returns where an overlay writes a field: the first file by name that has the path.
-// Otherwise it is a transformer of the kustomization, a field around it, or the kustomization as a
-// whole.
-func (e *explainer) overlayPlace(o render.Overlay, m objectMatch, list steps) Place {
+// overlayPosition returns where an overlay writes a field: the first file by name that has the
+// path. Otherwise it is a transformer of the kustomization, a field around it, or the kustomization
+// as a whole.
+func (e *explainer) overlayPosition(o render.Overlay, m objectMatch, list steps) Position {
 	kustomization := path.Join(o.Dir, kustomizationFile)
-	at := func(file string, line int, exact bool) Place {
+	at := func(file string, line int, exact bool) Position {
 		name := path.Join(o.Name, strings.TrimPrefix(file, o.Dir+"/"))
-		return Place{Kind: placeOverlay, File: name, Layer: e.layerOf(o.Name + "/"), Line: line, IsExact: exact, Text: e.lineText(readLines(o.FS, file), line)}
+		return Position{Kind: positionOverlay, File: name, Layer: e.layerOf(o.Name + "/"), Line: line, IsExact: exact, Text: e.lineText(readLines(o.FS, file), line)}
 	}
 	ref := change.RefOf(m.object)
-	var written, around *Place
+	var written, around *Position
 	_ = fs.WalkDir(o.FS, o.Dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || written != nil || d.IsDir() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" {
 			return nil
 		}
 		lines := readLines(o.FS, name)
-		line, exact := inYAML(lines, ref, list)
-		if patch := inPatch(lines, list); patch > 0 {
+		line, exact := findInYAML(lines, ref, list)
+		if patch := findInPatch(lines, list); patch > 0 {
 			line, exact = patch, true
 		}
 		place := at(name, line, exact)
@@ -85,7 +85,7 @@ func (e *explainer) overlayPlace(o render.Overlay, m objectMatch, list steps) Pl
 		return *written
 	}
 	value, _ := list.value(m.object.Object)
-	if line, exact := inTransformer(readLines(o.FS, kustomization), list, value); line > 0 {
+	if line, exact := findInTransformer(readLines(o.FS, kustomization), list, value); line > 0 {
 		return at(kustomization, line, exact)
 	}
 	if around != nil {
@@ -122,9 +122,9 @@ func transformersOf(list steps) []string {
 	return append(out, "replacements")
 }
 
-// inTransformer finds the line of a kustomization that sets a field without naming the object;
+// findInTransformer finds the line of a kustomization that sets a field without naming the object;
 // exact: the line has the field's name or value.
-func inTransformer(lines []string, list steps, value any) (line int, exact bool) {
+func findInTransformer(lines []string, list steps, value any) (line int, exact bool) {
 	if len(list) == 0 {
 		return 0, false
 	}
@@ -135,10 +135,10 @@ func inTransformer(lines []string, list steps, value any) (line int, exact bool)
 				continue
 			}
 			for j, inner := range lines[i+1:] {
-				if !blank(inner) && indentation(inner) == 0 {
+				if !isBlank(inner) && indentation(inner) == 0 {
 					break
 				}
-				if !last.isItem() && hasKey(inner, last.key) || transformer == "images" && setsImage(inner, fmt.Sprint(value)) {
+				if !last.isItem() && hasKey(inner, last.key) || transformer == "images" && isImageLine(inner, fmt.Sprint(value)) {
 					return i + 1 + j + 1, true
 				}
 			}
@@ -148,8 +148,8 @@ func inTransformer(lines []string, list steps, value any) (line int, exact bool)
 	return 0, false
 }
 
-// setsImage reports whether a line in the images of a kustomization matches an image.
-func setsImage(line, image string) bool {
+// isImageLine reports whether a line in the images of a kustomization matches an image.
+func isImageLine(line, image string) bool {
 	text := strings.TrimPrefix(strings.TrimSpace(line), "- ")
 	for _, field := range []string{"newTag", "digest", "newName"} {
 		if value, ok := strings.CutPrefix(text, field+":"); ok {
@@ -162,8 +162,8 @@ func setsImage(line, image string) bool {
 	return false
 }
 
-// inPatch finds the JSON patch operation for a field or a field around it.
-func inPatch(lines []string, list steps) int {
+// findInPatch finds the JSON patch operation for a field or a field around it.
+func findInPatch(lines []string, list steps) int {
 	if len(list) == 0 {
 		return 0
 	}
@@ -182,16 +182,16 @@ func inPatch(lines []string, list steps) int {
 			continue
 		}
 		value = strings.Trim(strings.TrimSpace(value), `"'`)
-		if matchesPointer(value, pointer) {
+		if isPointerTo(value, pointer) {
 			return i + 1
 		}
 	}
 	return 0
 }
 
-// matchesPointer reports whether a pointer leads to a path, whose items are stars, or to a field
+// isPointerTo reports whether a pointer leads to a path, whose items are stars, or to a field
 // around it.
-func matchesPointer(pointer, path string) bool {
+func isPointerTo(pointer, path string) bool {
 	if !strings.HasPrefix(pointer, "/") {
 		return false
 	}

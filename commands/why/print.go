@@ -51,11 +51,11 @@ func (p printer) printAnswer(a Answer) {
 	}
 	heading := "written"
 	for _, place := range a.WrittenAt {
-		p.printLine(heading, p.printPlace(place))
+		p.printLine(heading, p.printPosition(place))
 		heading = ""
 	}
 	if a.Image != nil {
-		p.printLine("image", a.Image.Name+" of "+p.printPlace(a.Image.Place))
+		p.printLine("image", a.Image.Name+" of "+p.printPosition(a.Image.Position))
 	}
 	heading = "from"
 	for _, source := range a.DerivedFrom {
@@ -89,9 +89,9 @@ func deliveryText(a Answer) string {
 	return fmt.Sprintf("by ManagedResource %s of class %s, as %s", a.ManagedResource, a.Class, a.Manager)
 }
 
-func (p printer) printPlace(place Place) string {
+func (p printer) printPosition(place Position) string {
 	name := place.File
-	if place.Kind != placeTemplate && place.Kind != placeImageVector {
+	if place.Kind != positionTemplate && place.Kind != positionImageVector {
 		name = p.files(place.File)
 	}
 	if place.Line > 0 {
@@ -100,7 +100,7 @@ func (p printer) printPlace(place Place) string {
 	if place.Column > 0 {
 		name = fmt.Sprintf("%s:%d", name, place.Column)
 	}
-	if place.Kind == placeOverlay {
+	if place.Kind == positionOverlay {
 		name += ", an overlay"
 	}
 	if place.Layer != "" {
@@ -118,7 +118,7 @@ func (p printer) printPlace(place Place) string {
 	return name
 }
 
-func commitText(a blame.Answer) string {
+func commitText(a blame.Result) string {
 	if a.Commit == nil {
 		return a.Reason
 	}
@@ -137,8 +137,8 @@ func (p printer) printSource(s SourceField) string {
 	if s.Default != "" {
 		text += "\n  not in Git: " + s.Default
 	}
-	if s.Place != nil {
-		text += "\n  " + strings.ReplaceAll(p.printPlace(*s.Place), "\n", "\n  ")
+	if s.Position != nil {
+		text += "\n  " + strings.ReplaceAll(p.printPosition(*s.Position), "\n", "\n  ")
 	}
 	return text
 }

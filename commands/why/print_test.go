@@ -17,11 +17,11 @@ import (
 // nor begin a line.
 func TestAnswersArePrintable(t *testing.T) {
 	const evil = "x\x1b[2J\u009b\u202e\r\nPergola says: fine"
-	place := Place{Kind: placeDeclaration, File: "a" + evil, Line: 1, Layer: evil, Text: evil, Change: &blame.Answer{Commit: &blame.Commit{Hash: "0a", Author: evil, Subject: evil}, Reason: evil}}
+	place := Position{Kind: positionDeclaration, File: "a" + evil, Line: 1, Layer: evil, Text: evil, Change: &blame.Result{Commit: &blame.Commit{Hash: "0a", Author: evil, Subject: evil}, Reason: evil}}
 	var b strings.Builder
 	require.NoError(t, Print(&b, []Answer{{
 		Subject: Subject{Landscape: evil, Cluster: evil, Object: change.Ref{Kind: evil, Name: evil}, Field: evil}, Value: &Value{Value: evil}, Owner: evil, Component: evil, Bundle: evil, ManagedResource: evil, Class: evil,
-		Manager: evil, WrittenAt: []Place{place}, DerivedFrom: []SourceField{{Object: evil, Field: evil, Value: &Value{Value: strings.Repeat(evil, 10)}, Default: evil, Place: &place}}, Image: &Image{Name: evil, Place: place},
+		Manager: evil, WrittenAt: []Position{place}, DerivedFrom: []SourceField{{Object: evil, Field: evil, Value: &Value{Value: strings.Repeat(evil, 10)}, Default: evil, Position: &place}}, Image: &Image{Name: evil, Position: place},
 		Live: &LiveState{Message: evil, Value: &Value{Value: evil}, Managers: []Manager{{Name: evil, Operation: evil}}, HandedOver: []change.HandedOver{{Path: evil, Manager: evil}}, Origin: evil}, Notes: []string{evil},
 	}}, func(file string) string { return file }))
 	assert.NotRegexp(t, "[\x1b\u009b\u202e\r]", b.String())
@@ -45,7 +45,7 @@ func TestAnswerAsJSON(t *testing.T) {
 	got, err := json.Marshal([]Answer{{
 		Subject: Subject{Landscape: "l", Cluster: "c", Object: change.Ref{APIVersion: "v1", Kind: "Secret", Name: "s"}, Field: "f"},
 		Value:   &Value{Value: 1}, Owner: "o", Component: "co", Bundle: "b", ManagedResource: "m", Class: "cl", Inventory: "i", Manager: "ma",
-		WrittenAt: []Place{{Kind: "template", File: "t"}}, DerivedFrom: []SourceField{{Object: "Garden local", Field: "x"}}, Notes: []string{"n"},
+		WrittenAt: []Position{{Kind: "template", File: "t"}}, DerivedFrom: []SourceField{{Object: "Garden local", Field: "x"}}, Notes: []string{"n"},
 	}, {Subject: Subject{Landscape: "l", Cluster: "c"}, Manager: "ma"}})
 	require.NoError(t, err)
 	assert.Equal(t, `[{"landscape":"l","cluster":"c","object":{"apiVersion":"v1","kind":"Secret","name":"s"},"field":"f","value":{"value":1},`+

@@ -20,7 +20,7 @@ type probe struct {
 
 func newProbe(e *explainer, m objectMatch, list steps) *probe {
 	options := e.renderOptions.WithoutChecks()
-	options.Only = []string{m.bundle.Component}
+	options.OnlyComponents = []string{m.bundle.Component}
 	return &probe{options: options, input: m.input, bundle: m.bundle.Name, ref: change.RefOf(m.object), list: list}
 }
 

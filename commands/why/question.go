@@ -72,8 +72,8 @@ func longKind(short string) string {
 	return ""
 }
 
-// fitsKind reports whether the kind matches, in any case and number.
-func (q question) fitsKind(ref change.Ref) bool {
+// isOfKind reports whether the kind matches, in any case and number.
+func (q question) isOfKind(ref change.Ref) bool {
 	kind := strings.ToLower(ref.Kind)
 	if q.group != "" && q.group != strings.ToLower(ref.Group()) {
 		return false
@@ -83,41 +83,41 @@ func (q question) fitsKind(ref change.Ref) bool {
 
 // How well a name matches, in ascending order.
 const (
-	noFit = iota
-	// fitExceptHash means that the hash of the content differs.
-	fitExceptHash
-	// fitNameOnly means that the namespace is missing.
-	fitNameOnly
-	fitWhole
+	noMatch = iota
+	// matchExceptHash means that the hash of the content differs.
+	matchExceptHash
+	// matchNameOnly means that the namespace is missing.
+	matchNameOnly
+	matchWhole
 )
 
 // matchName returns how well an object matches, and the field path after its name.
 func (q question) matchName(ref change.Ref) (how int, field string) {
-	if !q.fitsKind(ref) {
-		return noFit, ""
+	if !q.isOfKind(ref) {
+		return noMatch, ""
 	}
 	whole := ref.Name
 	if ref.Namespace != "" {
 		whole = ref.Namespace + "/" + ref.Name
 	}
-	if field, ok := cutName(q.nameAndPath, whole); ok {
-		return fitWhole, field
+	if field, ok := cutNamePrefix(q.nameAndPath, whole); ok {
+		return matchWhole, field
 	}
-	if field, ok := cutName(q.nameAndPath, ref.Name); ok {
-		return fitNameOnly, field
+	if field, ok := cutNamePrefix(q.nameAndPath, ref.Name); ok {
+		return matchNameOnly, field
 	}
 	if base, hash := trimHash(whole); hash {
 		if rest, ok := strings.CutPrefix(q.nameAndPath, base+"-"); ok && len(rest) >= hashLength && isHash(rest[:hashLength]) {
-			if field, ok := cutName(q.nameAndPath, base+"-"+rest[:hashLength]); ok {
-				return fitExceptHash, field
+			if field, ok := cutNamePrefix(q.nameAndPath, base+"-"+rest[:hashLength]); ok {
+				return matchExceptHash, field
 			}
 		}
 	}
-	return noFit, ""
+	return noMatch, ""
 }
 
-// cutName returns the path after a name, or "".
-func cutName(text, name string) (string, bool) {
+// cutNamePrefix returns the path after a name, or "".
+func cutNamePrefix(text, name string) (string, bool) {
 	rest, ok := strings.CutPrefix(text, name)
 	switch {
 	case !ok:
@@ -155,7 +155,7 @@ func (q question) unknownError(where string, refs []change.Ref) error {
 	var kinds, names []string
 	for _, ref := range refs {
 		kinds = append(kinds, ref.Kind)
-		if q.fitsKind(ref) {
+		if q.isOfKind(ref) {
 			names = append(names, strings.TrimPrefix(ref.String(), ref.Kind+" "))
 		}
 	}

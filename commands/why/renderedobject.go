@@ -17,9 +17,9 @@ import (
 func (e *explainer) answerRendered(ctx context.Context, a *Answer, m objectMatch, list steps) error {
 	e.setBundle(a, m)
 	probe := newProbe(e, m, list)
-	a.WrittenAt = []Place{e.templatePlace(m, list)}
+	a.WrittenAt = []Position{e.templatePosition(m, list)}
 	if m.origin.Overlay != "" {
-		for _, place := range e.overlayPlaces(probe, m, list) {
+		for _, place := range e.overlayPositions(probe, m, list) {
 			if !slices.Contains(a.WrittenAt, place) { // the overlay that adds the object
 				a.WrittenAt = append(a.WrittenAt, place)
 			}
@@ -85,11 +85,11 @@ func (e *explainer) addImage(a *Answer, m objectMatch, list steps) {
 		if images[name] != text {
 			continue
 		}
-		a.Image = &Image{Name: name, Reference: text, Place: e.vectorPlace(name, text)}
+		a.Image = &Image{Name: name, Reference: text, Position: e.vectorPosition(name, text)}
 		for i := len(e.landscape.Config.Spec.Images) - 1; i >= 0; i-- {
 			if o := e.landscape.Config.Spec.Images[i]; o.Name == name && e.landscape.ConfigDeclaration != nil {
-				a.Image.Place = e.placeAtPosition(placeSettings, e.landscape.ConfigDeclaration.Position(fmt.Sprintf("spec.images[%d]", i)))
-				a.Image.Place.IsExact = true
+				a.Image.Position = e.positionIn(positionSettings, e.landscape.ConfigDeclaration.Position(fmt.Sprintf("spec.images[%d]", i)))
+				a.Image.Position.IsExact = true
 				break
 			}
 		}
@@ -97,10 +97,10 @@ func (e *explainer) addImage(a *Answer, m objectMatch, list steps) {
 	}
 }
 
-// vectorPlace returns the entry of the image vector; among several of one name, the one with the
+// vectorPosition returns the entry of the image vector; among several of one name, the one with the
 // repository and tag of the reference.
-func (e *explainer) vectorPlace(name, reference string) Place {
-	p := Place{Kind: placeImageVector, File: "components/" + render.ImageVectorFile}
+func (e *explainer) vectorPosition(name, reference string) Position {
+	p := Position{Kind: positionImageVector, File: "components/" + render.ImageVectorFile}
 	lines := e.catalogueLines(render.ImageVectorFile)
 	best := 0
 	for i, line := range lines {
@@ -146,7 +146,7 @@ func (e *explainer) addEnabledSetting(a *Answer, m objectMatch) {
 	}
 	kind, name, _ := strings.Cut(m.bundle.Component, "/")
 	field := fmt.Sprintf("spec.components.%s.%s.enabled", kind, name)
-	p := e.placeAtPosition(placeSettings, e.landscape.ConfigDeclaration.Position(field))
+	p := e.positionIn(positionSettings, e.landscape.ConfigDeclaration.Position(field))
 	p.IsExact = true
-	a.DerivedFrom = append(a.DerivedFrom, SourceField{Object: "Landscape " + a.Subject.Landscape, Field: field, Value: &Value{Value: true}, Place: &p})
+	a.DerivedFrom = append(a.DerivedFrom, SourceField{Object: "Landscape " + a.Subject.Landscape, Field: field, Value: &Value{Value: true}, Position: &p})
 }

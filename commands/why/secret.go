@@ -20,8 +20,9 @@ func isSecret(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "Secret" && o.GetAPIVersion() == "v1"
 }
 
-// valuesBelow reports whether a path is at or below the values of a Secret, and returns the rest.
-func valuesBelow(path string) (rest string, ok bool) {
+// cutSecretValuesPath reports whether a path is at or below the values of a Secret, and returns the
+// rest.
+func cutSecretValuesPath(path string) (rest string, ok bool) {
 	word, rest := firstWord(path)
 	return rest, !strings.HasPrefix(path, "[") && (word == fieldData || word == fieldStringData)
 }
@@ -29,7 +30,7 @@ func valuesBelow(path string) (rest string, ok bool) {
 // gitPath returns the path in Git. Values of a Secret are found in either field; stringData takes
 // precedence, as in the API server.
 func gitPath(m objectMatch) string {
-	rest, ok := valuesBelow(m.path)
+	rest, ok := cutSecretValuesPath(m.path)
 	if !ok || !isSecret(m.object) {
 		return m.path
 	}
@@ -48,7 +49,7 @@ func gitPath(m objectMatch) string {
 
 // storedForm converts a question about a Secret, and Git's value, to the form in a cluster.
 func storedForm(m objectMatch, list steps, value any) (objectMatch, steps, any) {
-	rest, ok := valuesBelow(m.path)
+	rest, ok := cutSecretValuesPath(m.path)
 	if !ok || !isSecret(m.object) {
 		return m, list, value
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// templatePlace returns the place in the catalogue that writes the field, as exactly as its source
-// shows.
-func (e *explainer) templatePlace(m objectMatch, list steps) Place {
+// templatePosition returns the place in the catalogue that writes the field, as exactly as its
+// source shows.
+func (e *explainer) templatePosition(m objectMatch, list steps) Position {
 	if o, ok := e.addingOverlay(m); ok {
-		return e.overlayPlace(o, m, list)
+		return e.overlayPosition(o, m, list)
 	}
-	p := Place{Kind: placeTemplate, File: m.origin.File, Line: m.origin.Line}
+	p := Position{Kind: positionTemplate, File: m.origin.File, Line: m.origin.Line}
 	name, inCatalogue := strings.CutPrefix(m.origin.File, "components/")
 	if !inCatalogue {
 		p.IsExact = len(list) == 0
@@ -27,7 +27,7 @@ func (e *explainer) templatePlace(m objectMatch, list steps) Place {
 			p.File, p.Line, p.Column, p.IsExact = "components/"+found.file, found.line, found.column, found.exact
 		}
 	} else {
-		p.Line, p.IsExact = inYAML(e.catalogueLines(name), change.RefOf(m.object), list)
+		p.Line, p.IsExact = findInYAML(e.catalogueLines(name), change.RefOf(m.object), list)
 	}
 	p.Text = e.lineText(e.catalogueLines(strings.TrimPrefix(p.File, "components/")), p.Line)
 	return p
@@ -65,10 +65,10 @@ func (e *explainer) lineText(lines []string, line int) string {
 	return redact.Text(text)
 }
 
-// inYAML finds a field in YAML or a template of it: first the document of the object, then one key
-// below the other. exact reports whether the whole path was found; otherwise line is that of the
-// deepest key.
-func inYAML(lines []string, ref change.Ref, list steps) (line int, exact bool) {
+// findInYAML finds a field in YAML or a template of it: first the document of the object, then one
+// key below the other. exact reports whether the whole path was found; otherwise line is that of
+// the deepest key.
+func findInYAML(lines []string, ref change.Ref, list steps) (line int, exact bool) {
 	start, end := documentLines(lines, ref)
 	if start < 0 {
 		return 0, false
@@ -90,7 +90,7 @@ func inYAML(lines []string, ref change.Ref, list steps) (line int, exact bool) {
 		found := -1
 		for i := at; i < end; i++ {
 			text := lines[i]
-			if blank(text) {
+			if isBlank(text) {
 				continue
 			}
 			depth := indentation(text)
@@ -139,7 +139,7 @@ func documentLines(lines []string, ref change.Ref) (start, end int) {
 	return -1, -1
 }
 
-func blank(text string) bool {
+func isBlank(text string) bool {
 	text = strings.TrimSpace(text)
 	return text == "" || strings.HasPrefix(text, "#") || strings.HasPrefix(text, "{{")
 }
@@ -170,7 +170,7 @@ func hasKey(text, key string) bool {
 // itemLine finds a list item by its identifying field in the lines after the list's key.
 func itemLine(lines []string, s step, indent int) int {
 	for i, text := range lines {
-		if blank(text) || i == 0 {
+		if isBlank(text) || i == 0 {
 			continue
 		}
 		if indentation(text) <= indent && !strings.HasPrefix(strings.TrimSpace(text), "- ") {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// variations returns replacements of the same form, so that the component can use them. The last
-// one removes the value.
-func variations(value any) []any {
-	out := []any{variation(value)}
+// alternativeValues returns replacements of the same form, so that the component can use them. The
+// last one removes the value.
+func alternativeValues(value any) []any {
+	out := []any{alternativeValue(value)}
 	if list, ok := value.([]any); ok && len(list) > 1 {
 		out = append(out, withoutLastItem(value))
 	}
@@ -30,8 +30,8 @@ var (
 	versionPattern = regexp.MustCompile(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?$`)
 )
 
-// variation returns a value of the same form with different parts.
-func variation(value any) any {
+// alternativeValue returns a value of the same form with different parts.
+func alternativeValue(value any) any {
 	switch v := value.(type) {
 	case bool:
 		return !v
@@ -46,13 +46,13 @@ func variation(value any) any {
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = variation(item)
+			out[i] = alternativeValue(item)
 		}
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, item := range v {
-			out[key] = variation(item)
+			out[key] = alternativeValue(item)
 		}
 		return out
 	}

@@ -81,10 +81,10 @@ const shootOnTop = "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetada
 
 func TestDeclaredFieldNamesItsLayer(t *testing.T) {
 	l := writeDemoLandscape(t, map[string]string{"shoot.yaml": shootOnTop})
-	for question, want := range map[string]Place{
-		"Shoot garden-local/local.spec.maintenance.timeWindow.begin": {Kind: placeDeclaration, File: "shoot.yaml", Line: 9, Column: 14, IsExact: true},
-		"shoots garden-local/local.spec.kubernetes.version":          {Kind: placeDeclaration, File: "../base/projects/local/shoot.yaml", Layer: "../base", IsExact: true},
-		"Shoot local.spec.provider.workers[local].machine.type":      {Kind: placeDeclaration, File: "../base/projects/local/shoot.yaml", Layer: "../base", IsExact: true},
+	for question, want := range map[string]Position{
+		"Shoot garden-local/local.spec.maintenance.timeWindow.begin": {Kind: positionDeclaration, File: "shoot.yaml", Line: 9, Column: 14, IsExact: true},
+		"shoots garden-local/local.spec.kubernetes.version":          {Kind: positionDeclaration, File: "../base/projects/local/shoot.yaml", Layer: "../base", IsExact: true},
+		"Shoot local.spec.provider.workers[local].machine.type":      {Kind: positionDeclaration, File: "../base/projects/local/shoot.yaml", Layer: "../base", IsExact: true},
 	} {
 		a := explain(t, l, question)[0]
 		require.Len(t, a.WrittenAt, 1, question)
@@ -112,16 +112,16 @@ func TestRenderedFieldFollowsFromDeclarations(t *testing.T) {
 	})
 	blamed := map[string]int{}
 	a := explain(t, l, "Deployment garden/virtual-garden-kube-apiserver.spec.replicas", func(o *Options) {
-		o.Blame = func(_ context.Context, file string, line int) (blame.Answer, error) {
+		o.Blame = func(_ context.Context, file string, line int) (blame.Result, error) {
 			blamed[filepath.Base(file)] = line
-			return blame.Answer{Commit: &blame.Commit{Hash: "0123456789abcdef", Author: "Ada", Subject: "Three of each", Date: time.Unix(0, 0).UTC()}}, nil
+			return blame.Result{Commit: &blame.Commit{Hash: "0123456789abcdef", Author: "Ada", Subject: "Three of each", Date: time.Unix(0, 0).UTC()}}, nil
 		}
 	})[0]
 	assert.Equal(t, &Value{Value: int64(3)}, a.Value)
 	require.Len(t, a.DerivedFrom, 1)
 	assert.Equal(t, "Garden local", a.DerivedFrom[0].Object)
 	assert.Equal(t, "spec.virtualCluster.controlPlane.highAvailability", a.DerivedFrom[0].Field)
-	assert.Equal(t, "garden.yaml:8", placeText(*a.DerivedFrom[0].Place))
+	assert.Equal(t, "garden.yaml:8", placeText(*a.DerivedFrom[0].Position))
 	assert.Equal(t, map[string]int{"garden.yaml": 8}, blamed, "the catalogue of the program has no history")
 	require.Len(t, a.WrittenAt, 1)
 	assert.Equal(t, "components/kubernetes/apiserver.cue", a.WrittenAt[0].File)
@@ -133,7 +133,7 @@ func TestRenderedFieldFollowsFromDeclarations(t *testing.T) {
 	assert.Contains(t, shown, "0123456789 1970-01-01, Ada: Three of each")
 }
 
-func placeText(p Place) string { return p.File + ":" + itoa(p.Line) }
+func placeText(p Position) string { return p.File + ":" + itoa(p.Line) }
 
 func itoa(n int) string { raw, _ := json.Marshal(n); return string(raw) }
 
@@ -142,16 +142,16 @@ func TestImageAndItsOverride(t *testing.T) {
 	a := explain(t, writeDemoLandscape(t, nil), question)[0]
 	require.NotNil(t, a.Image)
 	assert.Equal(t, "kube-apiserver", a.Image.Name)
-	assert.Equal(t, "components/imagevector.yaml", a.Image.Place.File)
-	line := strings.Split(string(readDemoFile(t, "imagevector.yaml")), "\n")[a.Image.Place.Line-1]
+	assert.Equal(t, "components/imagevector.yaml", a.Image.Position.File)
+	line := strings.Split(string(readDemoFile(t, "imagevector.yaml")), "\n")[a.Image.Position.Line-1]
 	assert.Equal(t, "- name: kube-apiserver", strings.TrimSpace(line))
 	require.Len(t, a.DerivedFrom, 1)
 	assert.Equal(t, "spec.virtualCluster.kubernetes.version", a.DerivedFrom[0].Field)
 
 	l := writeDemoLandscape(t, map[string]string{"settings": "  images:\n  - name: kube-apiserver\n    repository: mirror.example.org/kube-apiserver\n"})
 	a = explain(t, l, question, func(o *Options) { o.MaxRenders, o.Cluster = 1, "runtime" })[0]
-	assert.Equal(t, "landscape.yaml", a.Image.Place.File)
-	assert.Equal(t, 11, a.Image.Place.Line)
+	assert.Equal(t, "landscape.yaml", a.Image.Position.File)
+	assert.Equal(t, 11, a.Image.Position.Line)
 	assert.Equal(t, "mirror.example.org/kube-apiserver:v1.34.1", a.Value.Value)
 }
 
@@ -172,7 +172,7 @@ func TestOverlay(t *testing.T) {
 	require.Len(t, a.WrittenAt, 2)
 	assert.Equal(t, "components/charts/etcd-druid/templates/deployment.yaml", a.WrittenAt[0].File)
 	assert.Equal(t, "cpu: 50m", a.WrittenAt[0].Text)
-	assert.Equal(t, Place{Kind: placeOverlay, File: "components/garden/etcd-druid/more.yaml", Line: 13, IsExact: true, Text: "cpu: 70m"}, a.WrittenAt[1])
+	assert.Equal(t, Position{Kind: positionOverlay, File: "components/garden/etcd-druid/more.yaml", Line: 13, IsExact: true, Text: "cpu: 70m"}, a.WrittenAt[1])
 
 	a = explain(t, l, "Deployment garden/etcd-druid.spec.replicas", func(o *Options) { o.MaxRenders, o.Cluster = 1, "runtime" })[0]
 	assert.Len(t, a.WrittenAt, 1, "the overlay changes another field of it")
@@ -187,7 +187,7 @@ func TestPlacesOfOverlays(t *testing.T) {
 		dir + "added.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: added\n  namespace: garden\ndata:\n  key: value\n",
 		dir + "around.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: etcd-druid\n  namespace: garden\nspec:\n  template:\n    spec:\n      nodeSelector: {disk: ssd}\n",
 	})
-	for question, want := range map[string]Place{
+	for question, want := range map[string]Position{
 		"ConfigMap garden/added":                                            {File: dir + "added.yaml", Line: 1, IsExact: true, Text: "apiVersion: v1"},
 		"ConfigMap garden/added.data.key":                                   {File: dir + "added.yaml", Line: 7, IsExact: true, Text: "key: value"},
 		"Deployment garden/etcd-druid.metadata.labels.team":                 {File: dir + "kustomization.yaml", Line: 5, IsExact: true, Text: "team: a"},
@@ -196,16 +196,16 @@ func TestPlacesOfOverlays(t *testing.T) {
 		"Deployment garden/etcd-druid.spec.template.spec.nodeName":          {File: dir + "kustomization.yaml", Line: 16, IsExact: true, Text: "path: /spec/template/spec/nodeName"},
 		"Deployment garden/etcd-druid.spec.template.spec.nodeSelector.disk": {File: dir + "around.yaml", Line: 9, Text: "nodeSelector: {disk: ssd}"},
 	} {
-		want.Kind = placeOverlay
+		want.Kind = positionOverlay
 		var blamed []string
 		a := explain(t, l, question, func(o *Options) {
 			o.MaxRenders, o.Cluster = 1, "runtime"
-			o.Blame = func(_ context.Context, file string, line int) (blame.Answer, error) {
+			o.Blame = func(_ context.Context, file string, line int) (blame.Result, error) {
 				blamed = append(blamed, fmt.Sprintf("%s:%d", filepath.Base(file), line))
-				return blame.Answer{Reason: "x"}, nil
+				return blame.Result{Reason: "x"}, nil
 			}
 		})[0]
-		want.Change = &blame.Answer{Reason: "x"}
+		want.Change = &blame.Result{Reason: "x"}
 		assert.Equal(t, want, a.WrittenAt[len(a.WrittenAt)-1], question)
 		assert.Contains(t, blamed, fmt.Sprintf("%s:%d", path.Base(want.File), want.Line), question)
 		if strings.HasPrefix(question, "ConfigMap") {
@@ -213,13 +213,13 @@ func TestPlacesOfOverlays(t *testing.T) {
 		}
 	}
 
-	line, exact := inTransformer([]string{"images:", "- name: a", "  newTag: v1", "- name: b", "  newTag: v2"}, steps{{key: "spec"}, {key: "image"}}, "r/b:v2")
+	line, exact := findInTransformer([]string{"images:", "- name: a", "  newTag: v1", "- name: b", "  newTag: v2"}, steps{{key: "spec"}, {key: "image"}}, "r/b:v2")
 	assert.Equal(t, 5, line)
 	assert.True(t, exact)
-	line, exact = inTransformer([]string{"replacements:", "- source: {}"}, steps{{key: "spec"}, {key: "x"}}, "y")
+	line, exact = findInTransformer([]string{"replacements:", "- source: {}"}, steps{{key: "spec"}, {key: "x"}}, "y")
 	assert.Equal(t, 1, line)
 	assert.False(t, exact)
-	line, _ = inTransformer([]string{"labels:", "- pairs: {}"}, steps{{key: "spec"}, {key: "x"}}, "y")
+	line, _ = findInTransformer([]string{"labels:", "- pairs: {}"}, steps{{key: "spec"}, {key: "x"}}, "y")
 	assert.Zero(t, line, "labels are no other fields")
 }
 
@@ -301,7 +301,7 @@ func TestInYAML(t *testing.T) {
 	} {
 		list, _, err := followPath(object, path)
 		require.NoError(t, err)
-		line, exact := inYAML(lines, refOf("Deployment", "x"), list)
+		line, exact := findInYAML(lines, refOf("Deployment", "x"), list)
 		assert.Equal(t, want.line, line, path)
 		assert.Equal(t, want.exact, exact, path)
 	}

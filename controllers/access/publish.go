@@ -15,15 +15,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// labelPublished marks a Secret of Publish. A Secret without it belongs to someone else.
+// publishedLabel marks a Secret of Publish. A Secret without it belongs to someone else.
 const (
-	labelPublished = "access.pergola.dev/made"
-	valuePublished = "true"
+	publishedLabel      = "access.pergola.dev/made"
+	publishedLabelValue = "true"
 )
 
 // IsPublished reports whether Publish has written a Secret.
 func IsPublished(name string, labels map[string]string) bool {
-	return name == SecretName && labels[labelPublished] == valuePublished
+	return name == SecretName && labels[publishedLabel] == publishedLabelValue
 }
 
 const fieldManager = "pergola"
@@ -55,7 +55,7 @@ func publishOnce(ctx context.Context, client kubernetes.Interface, namespace str
 	switch {
 	case apierrors.IsNotFound(err):
 		made := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: SecretName, Labels: map[string]string{labelPublished: valuePublished}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: SecretName, Labels: map[string]string{publishedLabel: publishedLabelValue}},
 			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{KubeconfigKey: kubeconfig},
 		}
 		_, err = secrets.Create(ctx, made, metav1.CreateOptions{FieldManager: fieldManager})

@@ -100,14 +100,14 @@ func (at *member[O]) repair(ctx context.Context, e apply.DriftEvent) (found, ok,
 	if !something {
 		return false, true, true
 	}
-	ctx, end := at.whileMember(ctx)
+	ctx, end := at.memberContext(ctx)
 	defer end()
 	found, ok = at.owner.Repair(ctx, e)
 	return found, ok, rendered
 }
 
-// whileMember returns a context that also ends when the owner stops being a member.
-func (at *member[O]) whileMember(ctx context.Context) (context.Context, func()) {
+// memberContext returns a context that also ends when the owner stops being a member.
+func (at *member[O]) memberContext(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(at.removed, func() { cancel(context.Cause(at.removed)) })
 	return ctx, func() { stop(); cancel(nil) }
@@ -142,7 +142,7 @@ func (f *Fleet[O]) Care(ctx context.Context) {
 		}
 		group.Go(func() {
 			defer at.busy.Unlock()
-			ctx, end := at.whileMember(ctx)
+			ctx, end := at.memberContext(ctx)
 			defer end()
 			at.owner.Care(ctx)
 		})

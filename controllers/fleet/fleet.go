@@ -67,8 +67,8 @@ type Options[O Owner] struct {
 	// Slots is how many members of a pool converge at a time.
 	Slots int
 	// RetryInterval is the time between a failed run and the next one. It doubles up to
-	// LongestRetry.
-	RetryInterval, LongestRetry time.Duration
+	// MaxRetryInterval.
+	RetryInterval, MaxRetryInterval time.Duration
 	// SyncPeriod is the time between a successful run and the next one, plus up to 10 % to spread
 	// the members.
 	SyncPeriod time.Duration

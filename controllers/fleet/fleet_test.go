@@ -89,7 +89,7 @@ func newTestFleet(t *testing.T, slots int, ids ...string) *testFleet {
 	for _, id := range ids {
 		h.results[id] = make(chan error, 100)
 	}
-	h.Fleet = New(Options[*fakeOwner]{Clock: h.clock, Slots: slots, RetryInterval: time.Second, LongestRetry: 3 * time.Second, SyncPeriod: time.Hour,
+	h.Fleet = New(Options[*fakeOwner]{Clock: h.clock, Slots: slots, RetryInterval: time.Second, MaxRetryInterval: 3 * time.Second, SyncPeriod: time.Hour,
 		OnRunEnd: func(m Member[*fakeOwner], _ *fakeOwner, err error, next time.Duration) {
 			h.runEnds <- fmt.Sprintf("%s %s %v %s", m.ID, m.Digest, err, next.Truncate(time.Hour/5))
 			if next < time.Hour {

@@ -26,7 +26,7 @@ func (f *Fleet[O]) run(ctx context.Context, at *member[O], m Member[O]) {
 			failures = 0
 		} else {
 			failures++
-			next = backoff.Delay(failures, o.RetryInterval, o.LongestRetry)
+			next = backoff.Delay(failures, o.RetryInterval, o.MaxRetryInterval)
 		}
 		o.OnRunEnd(m, at.owner, err, next)
 		f.recordResult(m.ID, at, err == nil)
@@ -111,7 +111,7 @@ func (f *Fleet[O]) isConverged(id string, runs map[string]memberRun) bool {
 		<-run.done
 		return *run.err == nil
 	}
-	succeeded, _ := f.haveSucceeded([]string{id})
+	succeeded, _ := f.haveAllSucceeded([]string{id})
 	return succeeded
 }
 
@@ -162,7 +162,7 @@ func (f *Fleet[O]) poolSlots(pool string) chan struct{} {
 // ends first.
 func (f *Fleet[O]) waitForMembers(ctx context.Context, after []string) bool {
 	for {
-		ready, changed := f.haveSucceeded(after)
+		ready, changed := f.haveAllSucceeded(after)
 		if ready {
 			return true
 		}
@@ -174,7 +174,7 @@ func (f *Fleet[O]) waitForMembers(ctx context.Context, after []string) bool {
 	}
 }
 
-func (f *Fleet[O]) haveSucceeded(ids []string) (all bool, changed <-chan struct{}) {
+func (f *Fleet[O]) haveAllSucceeded(ids []string) (all bool, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, id := range ids {

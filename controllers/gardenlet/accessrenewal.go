@@ -51,7 +51,7 @@ func (g *Gardenlet) prepareGardenAccess() error {
 	if err != nil {
 		return fmt.Errorf("seed %s: %w", g.options.Seed, err)
 	}
-	secrets, err := kubernetes.NewForConfig(withFence(g.options.Local, g.isSoleWriter))
+	secrets, err := kubernetes.NewForConfig(withWriteFence(g.options.Local, g.isSoleWriter))
 	if err != nil {
 		return fmt.Errorf("seed %s: %w", g.options.Seed, err)
 	}
@@ -59,7 +59,7 @@ func (g *Gardenlet) prepareGardenAccess() error {
 	connection.UserAgent = g.options.Local.UserAgent
 	g.options.Garden = connection
 	g.services.accessRenewal = &accessRenewal{
-		access: access.TokenRenewer{Connection: withFence(connection, g.isSoleWriter), Secrets: secrets, FieldManager: "gardenlet"}, requests: make(chan *unstructured.Unstructured, 1),
+		access: access.TokenRenewer{Connection: withWriteFence(connection, g.isSoleWriter), Secrets: secrets, FieldManager: "gardenlet"}, requests: make(chan *unstructured.Unstructured, 1),
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (g *Gardenlet) runAccessRenewal(ctx context.Context) {
 	if g.services.accessRenewal == nil {
 		return
 	}
-	pause := g.options.Pace.RetryInterval
+	pause := g.options.Timing.RetryInterval
 	var seed *unstructured.Unstructured
 	for {
 		wait, err := g.timeUntilRenewal(ctx)
@@ -96,7 +96,7 @@ func (g *Gardenlet) runAccessRenewal(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			pause, seed = g.options.Pace.RetryInterval, nil
+			pause, seed = g.options.Timing.RetryInterval, nil
 			wait = max(wait, minRenewalInterval)
 		default:
 			about := g.objects.get(kindSeed, "", g.options.Seed)

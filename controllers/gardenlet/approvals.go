@@ -41,7 +41,7 @@ func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *ownerWor
 	}
 	ctx = context.WithoutCancel(ctx) // care uses the gate after the job has ended, too
 	r.Gate.Ledger = func(id string, refs []change.Ref) bool {
-		return g.useApproval(ctx, at, s, recordKey(from.kind, from.object), id, refs)
+		return g.useApproval(ctx, at, s, convergenceRecordKey(from.kind, from.object), id, refs)
 	}
 	return &r
 }
@@ -67,7 +67,7 @@ func (g *Gardenlet) lapseApprovals(ctx context.Context, at *ownerWorker, s *sett
 	at.mu.Unlock()
 	for _, id := range g.approvals(s).ActiveIDs() {
 		if lapsed[id] {
-			g.expireApproval(ctx, s, recordKey(from.kind, from.object), from.object, report.Held, g.approvalCheck(s, id))
+			g.expireApproval(ctx, s, convergenceRecordKey(from.kind, from.object), from.object, report.Held, g.approvalCheck(s, id))
 		}
 	}
 }
@@ -83,14 +83,14 @@ func (g *Gardenlet) lapseUnheldApprovals(ctx context.Context, seed *unstructured
 		return
 	}
 	approvals := g.approvals(s)
-	if len(approvals.Lapsed(nil)) == 0 { // no approval is unused
+	if len(approvals.LapsedIDs(nil)) == 0 { // no approval is unused
 		return
 	}
 	now := g.report(nil)
 	if now.Digest != assessed || len(now.Converging) > 0 || len(now.Failing) > 0 {
 		return
 	}
-	for _, id := range approvals.Lapsed(reportedApprovalIDs(now.Held)) {
+	for _, id := range approvals.LapsedIDs(reportedApprovalIDs(now.Held)) {
 		g.expireApproval(ctx, s, "", seed, nil, func() (string, bool) { return id, g.approvals(s).IsUnused(id) && g.isApproved(id) })
 	}
 }

@@ -143,7 +143,7 @@ func TestApprovalUseIsRecordedBeforeDeletion(t *testing.T) {
 			p.setExtraObject(true)
 			p.publish("main@1")
 			p.createShoot("one")
-			short := func(o *Options) { o.Pace.StepTimeout = 2 * time.Second }
+			short := func(o *Options) { o.Timing.StepTimeout = 2 * time.Second }
 			g := p.runGardenlet(short)
 			p.eventually("it is there", func() bool { return p.hasConfigMap("extra")() && (test.kill == nil || p.hasRecord()()) })
 			require.NoError(t, g.stop())

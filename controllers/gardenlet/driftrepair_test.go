@@ -28,7 +28,7 @@ func TestDriftDuringAConvergence(t *testing.T) {
 	p.overlays["components/seed/a/e.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra-SEED, namespace: garden}\ndata: {x: \"1\"}\n"
 	p.publish("main@1")
 	slow := newStepBrake()
-	g := p.runGardenlet(func(o *Options) { o.Pace.CareInterval, o.OnEvent = time.Hour, slow.onEvent })
+	g := p.runGardenlet(func(o *Options) { o.Timing.CareInterval, o.OnEvent = time.Hour, slow.onEvent })
 	p.eventually("it is reconciled", p.isReconciled("Seed", "", p.name))
 	step := "seed " + p.name + " b"
 	slow.stepPrefix.Store(&step)
@@ -56,7 +56,7 @@ func TestHeldRepair(t *testing.T) {
 	p := newTestSeed(t)
 	p.spec = holdAllGate
 	p.publish("main@1")
-	g := p.runGardenlet(func(o *Options) { o.Pace.CareInterval = time.Hour })
+	g := p.runGardenlet(func(o *Options) { o.Timing.CareInterval = time.Hour })
 	p.eventually("it is reconciled", p.isReconciled("Seed", "", p.name))
 	p.patchByHand("b", `{"data":{"x":"by hand"},"immutable":true}`)
 	id := permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "b-" + p.name})
@@ -80,7 +80,7 @@ func TestRepairRestoresAppliedRevision(t *testing.T) {
 	p.overlays["components/seed/b/kustomization.yaml"] = "resources: [e.yaml]\n"
 	p.overlays["components/seed/b/e.yaml"] = configMap("extra-SEED", "garden", "1") + "---\n" + configMap("same-SEED", "garden", "1")
 	p.publish("main@1")
-	g := p.runGardenlet(func(o *Options) { o.Pace.CareInterval, o.Pace.RetryInterval = time.Hour, time.Hour })
+	g := p.runGardenlet(func(o *Options) { o.Timing.CareInterval, o.Timing.RetryInterval = time.Hour, time.Hour })
 	p.eventually("it is reconciled", p.isReconciled("Seed", "", p.name))
 	p.overlays["components/seed/a/kustomization.yaml"] = "resources: [e.yaml]\n"
 	p.overlays["components/seed/a/e.yaml"] = configMap("refused-SEED", "missing-SEED", "1")
@@ -118,7 +118,7 @@ func TestDriftRepairAfterFailedStep(t *testing.T) {
 	p.overlays["components/seed/b/kustomization.yaml"] = "resources: [e.yaml]\n"
 	p.overlays["components/seed/b/e.yaml"] = extra
 	p.publish("main@1")
-	impatient := func(o *Options) { o.Pace.CareInterval, o.Pace.RetryInterval = time.Second, time.Second }
+	impatient := func(o *Options) { o.Timing.CareInterval, o.Timing.RetryInterval = time.Second, time.Second }
 	g := p.runGardenlet(impatient)
 	p.eventually("it is reconciled", p.isReconciled("Seed", "", p.name))
 	p.overlays["components/seed/a/kustomization.yaml"] = "resources: [e.yaml]\n"

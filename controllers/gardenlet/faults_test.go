@@ -70,7 +70,7 @@ func TestUnusablePublications(t *testing.T) {
 		p.overlay("first")
 		_, err = p.publisher.Apply(p.ctx, p.virtualCluster, p.content(), p.name, "main@5")
 		if err != nil {
-			require.Equal(t, apply.Conflict, apply.ReasonOf(err), "%v", err)
+			require.Equal(t, apply.ReasonConflict, apply.ReasonOf(err), "%v", err)
 		}
 	})
 	t.Run("the pointer is no pointer", func(t *testing.T) {

@@ -59,7 +59,7 @@ func (g *Gardenlet) waitForGardenDetection(ctx context.Context) bool {
 			return false
 		}
 		g.options.Log.Warn("nothing is reconciled until the gardenlet knows whether the seed hosts a Garden", "error", err)
-		timer := g.options.Clock.NewTimer(g.options.Pace.RetryInterval)
+		timer := g.options.Clock.NewTimer(g.options.Timing.RetryInterval)
 		select {
 		case <-timer.C():
 		case <-ctx.Done():

@@ -43,9 +43,9 @@ type Options struct {
 	// GardenSecret is the Secret of the seed with the access to the virtual garden. The gardenlet
 	// renews it. Garden is not set then.
 	GardenSecret types.NamespacedName
-	// Outside reports whether the process runs outside the seed, where Service names do not
+	// OutsideCluster reports whether the process runs outside the seed, where Service names do not
 	// resolve.
-	Outside bool
+	OutsideCluster bool
 	// Catalogue holds the components; CatalogueVersion holds its version. Both default to this
 	// program's.
 	Catalogue        fs.FS
@@ -56,14 +56,14 @@ type Options struct {
 	// Holder identifies the process in the lease. Version is the program's, for status.gardener.
 	Holder, Version string
 	Log             *slog.Logger
-	Pace            Pace
+	Timing          Timing
 	// OnEvent and OnObject are called for every step and every object; they may be nil.
 	OnEvent  func(owner.Event)
 	OnObject func(owner, bundle string, r apply.ObjectResult)
 }
 
-// Pace configures intervals and timeouts.
-type Pace struct {
+// Timing configures intervals and timeouts.
+type Timing struct {
 	// SyncPeriod is how often an owner is reconciled without a known change; the default is 1 h.
 	SyncPeriod time.Duration
 	// CareInterval is how often health is checked; the default is 30 s.
@@ -78,7 +78,7 @@ type Pace struct {
 	StepTimeout time.Duration
 }
 
-func (o *Options) defaults() {
+func (o *Options) setDefaults() {
 	if o.Catalogue == nil {
 		o.Catalogue = components.FS
 	}
@@ -95,7 +95,7 @@ func (o *Options) defaults() {
 		field *time.Duration
 		value time.Duration
 	}{
-		{&o.Pace.SyncPeriod, time.Hour}, {&o.Pace.CareInterval, 30 * time.Second}, {&o.Pace.HeartbeatInterval, 2 * time.Second}, {&o.Pace.RetryInterval, 10 * time.Second},
+		{&o.Timing.SyncPeriod, time.Hour}, {&o.Timing.CareInterval, 30 * time.Second}, {&o.Timing.HeartbeatInterval, 2 * time.Second}, {&o.Timing.RetryInterval, 10 * time.Second},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value
@@ -199,12 +199,12 @@ type heartbeatState struct {
 
 // New returns a Gardenlet; it sends no request.
 func New(o Options) (*Gardenlet, error) {
-	o.defaults()
+	o.setDefaults()
 	g := &Gardenlet{
 		options: o, syncRequests: make(chan struct{}, 1), eventHistory: eventHistory{unmanagedOwners: map[string]string{}, messages: map[string]string{}, handledOperations: map[string]bool{}},
 		newShootClusters: make(chan fleet.AddedCluster), reportWriter: reportWriter{semaphore: make(chan struct{}, 1)},
 	}
-	g.fleet = fleet.New(fleet.Options[*ownerWorker]{Clock: o.Clock, Slots: concurrentSyncs, RetryInterval: o.Pace.RetryInterval, LongestRetry: maxRetryInterval, SyncPeriod: o.Pace.SyncPeriod, OnRunEnd: g.recordRunResult})
+	g.fleet = fleet.New(fleet.Options[*ownerWorker]{Clock: o.Clock, Slots: concurrentSyncs, RetryInterval: o.Timing.RetryInterval, MaxRetryInterval: maxRetryInterval, SyncPeriod: o.Timing.SyncPeriod, OnRunEnd: g.recordRunResult})
 	var err error
 	defer func() {
 		if err != nil {
@@ -220,7 +220,7 @@ func New(o Options) (*Gardenlet, error) {
 		cluster **apply.Cluster
 		name    string
 		config  *rest.Config
-	}{{&g.connections.garden, landscape.Virtual, withFence(g.options.Garden, g.isSoleWriter)}, {&g.connections.local, o.Seed, withFence(o.Local, g.isSoleWriter)}, {&g.connections.leases, o.Seed, o.Local}} {
+	}{{&g.connections.garden, landscape.Virtual, withWriteFence(g.options.Garden, g.isSoleWriter)}, {&g.connections.local, o.Seed, withWriteFence(o.Local, g.isSoleWriter)}, {&g.connections.leases, o.Seed, o.Local}} {
 		if *c.cluster, err = conventions.NewCluster(c.name, c.config, apply.ClusterOptions{Clock: o.Clock}); err != nil {
 			return nil, err
 		}
@@ -247,8 +247,8 @@ func (g *Gardenlet) close() {
 	}
 }
 
-// withFence returns a configuration that sends no writes once another gardenlet may be active.
-func withFence(config *rest.Config, sure func() bool) *rest.Config {
+// withWriteFence returns a configuration that sends no writes once another gardenlet may be active.
+func withWriteFence(config *rest.Config, sure func() bool) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(landscape.NewWriteFence(sure))
 	return config
@@ -259,7 +259,7 @@ func (g *Gardenlet) isSoleWriter() bool {
 	g.mu.Lock()
 	lease := g.heartbeatState.lease
 	g.mu.Unlock()
-	return lease != nil && lease.IsSure()
+	return lease != nil && lease.IsExclusive()
 }
 
 // Run reconciles the seed until ctx ends. It fails when the lease is lost, because another

@@ -30,7 +30,7 @@ func TestRenderMatchesGit(t *testing.T) {
 	for i := range l.Declarations {
 		o := l.Declarations[i].Object().DeepCopy()
 		for _, w := range g.objects.kinds {
-			if w.kind == o.GetKind() && w.kind != kindPart && w.kind != kindPointer {
+			if w.kind == o.GetKind() && w.kind != kindPublicationPart && w.kind != kindPublicationPointer {
 				o.SetUID(types.UID("uid-" + o.GetName()))
 				o.SetResourceVersion("1")
 				o.SetGeneration(1)

@@ -41,7 +41,7 @@ func (g *Gardenlet) runHeartbeats(ctx context.Context) {
 		return
 	}
 	h := &heartbeat{g: g, client: client}
-	tick := g.options.Clock.NewTicker(g.options.Pace.HeartbeatInterval)
+	tick := g.options.Clock.NewTicker(g.options.Timing.HeartbeatInterval)
 	defer tick.Stop()
 	for {
 		h.send(ctx)
@@ -142,7 +142,7 @@ func (h *heartbeat) fillLease(l *coordinationv1.Lease, seed *unstructured.Unstru
 	now := metav1.NewMicroTime(h.g.options.Clock.Now())
 	l.OwnerReferences = []metav1.OwnerReference{{APIVersion: seed.GetAPIVersion(), Kind: seed.GetKind(), Name: seed.GetName(), UID: seed.GetUID()}}
 	l.Spec.HolderIdentity, l.Spec.RenewTime = ptr.To(h.g.options.Seed), &now
-	l.Spec.LeaseDurationSeconds = ptr.To(max(int32(h.g.options.Pace.HeartbeatInterval/time.Second), 1))
+	l.Spec.LeaseDurationSeconds = ptr.To(max(int32(h.g.options.Timing.HeartbeatInterval/time.Second), 1))
 }
 
 // recordHeartbeat and recordHeartbeatError record whether the last heartbeat succeeded, and log a
@@ -189,7 +189,7 @@ func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unst
 	g.mu.Lock()
 	problem, inUse := g.publication.problem, g.publication.settings
 	g.mu.Unlock()
-	old := b.GetOrInit(have, seedpublication.ConditionSettings)
+	old := b.GetOrInit(have, seedpublication.ConditionSettingsUpToDate)
 	switch {
 	case problem != nil:
 		want = append(want, b.Update(old, gardencorev1beta1.ConditionFalse, reasonOf(problem), problem.Error()))

@@ -104,7 +104,7 @@ func (g *Gardenlet) renderInput(from renderSources) (render.Input, error) {
 	if err := validationError(violations); err != nil {
 		return render.Input{}, fmt.Errorf("reading it from the virtual garden: %w", err)
 	}
-	inputs, err := render.Owners(l, render.At(g.options.Clock.Now()))
+	inputs, err := render.Owners(l, render.WithTime(g.options.Clock.Now()))
 	if err != nil {
 		return render.Input{}, err
 	}

@@ -12,7 +12,7 @@ import (
 // It skips owners that a job works on. It also works while the virtual garden is unreachable.
 func (g *Gardenlet) maintainOwners(ctx context.Context) {
 	fleet.DriftRepairer{
-		Engine: g.connections.engine, Clusters: []*apply.Cluster{g.connections.local}, AddedClusters: g.newShootClusters, Clock: g.options.Clock, CareInterval: g.options.Pace.CareInterval,
+		Engine: g.connections.engine, Clusters: []*apply.Cluster{g.connections.local}, AddedClusters: g.newShootClusters, Clock: g.options.Clock, CareInterval: g.options.Timing.CareInterval,
 		Repair: g.fleet.Repair, Care: g.checkOwnerHealth, SetsOf: g.fleet.SetsOf,
 	}.Run(ctx)
 }

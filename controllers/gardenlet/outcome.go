@@ -27,7 +27,7 @@ func (g *Gardenlet) recordOutcome(ctx context.Context, at *ownerWorker, from ren
 	at.mu.Unlock()
 	if err == nil {
 		g.lapseApprovals(ctx, at, s, from, report)
-		key := recordKey(from.kind, from.object)
+		key := convergenceRecordKey(from.kind, from.object)
 		if err := g.seedRecords.approvalUses.PruneDeletable(ctx, key, func(ref change.Ref) bool { return hasObject(at.currentState(), ref) }); err != nil {
 			g.options.Log.Info("cannot update the records of approved deletions yet", "owner", key, "error", err)
 		}
@@ -38,7 +38,7 @@ func (g *Gardenlet) recordOutcome(ctx context.Context, at *ownerWorker, from ren
 	at.awaitsReview = waits
 	at.mu.Unlock()
 	if err == nil && s.requiresReview {
-		g.updateRecord(ctx, from, func(was permit.ConvergenceRecord, _ bool) permit.ConvergenceRecord {
+		g.updateConvergenceRecord(ctx, from, func(was permit.ConvergenceRecord, _ bool) permit.ConvergenceRecord {
 			return was.EndConvergence(from.gitDigest, known.lastCompleteChange, report.Held)
 		})
 	}

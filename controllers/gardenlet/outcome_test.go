@@ -62,7 +62,7 @@ func TestReportIsWrittenBeforeStatus(t *testing.T) {
 	p.createShoot("one")
 	namespace := "garden-" + p.project
 	slow := newStepBrake()
-	g := p.runGardenlet(func(o *Options) { o.Pace.HeartbeatInterval, o.OnEvent = time.Hour, slow.onEvent })
+	g := p.runGardenlet(func(o *Options) { o.Timing.HeartbeatInterval, o.OnEvent = time.Hour, slow.onEvent })
 	one := p.isReconciled("Shoot", namespace, "one")
 	p.eventually("it is reconciled", one)
 	require.True(t, p.hasConfigMap("d")())

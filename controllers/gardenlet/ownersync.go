@@ -28,7 +28,7 @@ func (g *Gardenlet) runOwnerSync(ctx context.Context) {
 		return
 	}
 	g.requestSync()
-	again := g.options.Clock.NewTicker(g.options.Pace.SyncPeriod)
+	again := g.options.Clock.NewTicker(g.options.Timing.SyncPeriod)
 	defer again.Stop()
 	for {
 		select {

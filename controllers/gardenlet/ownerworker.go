@@ -94,7 +94,7 @@ func (s *ownerWorker) reportInputError(ctx context.Context, r *owner.Reconciler,
 	if same {
 		o, left = last.owner, last.state
 	}
-	if left = r.GiveUp(ctx, o, left, cause); same {
+	if left = r.MarkUnreconciled(ctx, o, left, cause); same {
 		s.setState(left)
 	}
 }
@@ -183,7 +183,7 @@ func (g *Gardenlet) ownerOf(from renderSources) owner.Owner {
 	kind := from.object.GetKind()
 	return owner.Owner{
 		Input: render.Input{Owner: render.Owner{Kind: from.kind, Namespace: namespace, Name: name, UID: string(from.object.GetUID())}},
-		Ref:   apply.RefOf(from.object), Home: g.connections.garden, Local: g.connections.local,
+		Ref:   apply.RefOf(from.object), ObjectCluster: g.connections.garden, Local: g.connections.local,
 		CachedObject: func() *unstructured.Unstructured { return g.objects.get(kind, namespace, name) },
 	}
 }
@@ -201,7 +201,7 @@ func (g *Gardenlet) reconcileOwner(ctx context.Context, at *ownerWorker, o owner
 	if err := g.connectShoot(ctx, at, &o); err != nil {
 		return err
 	}
-	complete, version := g.beginRecord(ctx, from, s, o), g.reviewVersion()
+	complete, version := g.beginConvergenceRecord(ctx, from, s, o), g.reviewVersion()
 	r := g.reconcilerFor(ctx, s, at, from, o)
 	r.Hooks.OnOutcome = func(ctx context.Context, report *owner.Report, err error) {
 		g.recordOutcome(ctx, at, from, s, reviewState{complete, version}, report, err)

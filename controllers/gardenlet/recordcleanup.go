@@ -18,7 +18,7 @@ import (
 func (g *Gardenlet) deleteStaleRecords(ctx context.Context) {
 	there := map[string]bool{}
 	for _, o := range g.objects.listKind(kindShoot) {
-		there[recordKey(owner.Shoot, o)] = true
+		there[convergenceRecordKey(owner.Shoot, o)] = true
 	}
 	var unknown []string
 	for key := range g.seedRecords.records.Values() {

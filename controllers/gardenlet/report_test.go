@@ -149,7 +149,7 @@ func TestRecordsOfDeletedShoots(t *testing.T) {
 	require.NoError(t, g.stop())
 
 	p.createShoot("moves")
-	g = p.runGardenlet(func(o *Options) { o.Pace.SyncPeriod = time.Second })
+	g = p.runGardenlet(func(o *Options) { o.Timing.SyncPeriod = time.Second })
 	p.eventually("it is noted", func() bool { return recorded("moves") })
 	p.patch("Shoot", namespace, "moves", `{"spec":{"seedName":"elsewhere"}}`)
 	elsewhere := func() bool {

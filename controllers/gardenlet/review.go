@@ -30,8 +30,8 @@ import (
 // recordsConfigMap is the ConfigMap on the seed that has a permit.ConvergenceRecord of each owner.
 const recordsConfigMap = "pergola-gardenlet-reviewed"
 
-// recordKey is the key of an owner in that ConfigMap.
-func recordKey(kind string, o *unstructured.Unstructured) string {
+// convergenceRecordKey is the key of an owner in that ConfigMap.
+func convergenceRecordKey(kind string, o *unstructured.Unstructured) string {
 	return strings.TrimSuffix(strings.Join([]string{kind, o.GetName(), o.GetNamespace()}, "."), ".")
 }
 
@@ -41,16 +41,16 @@ func gitDigestOf(settings string, around []*unstructured.Unstructured) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, settings)
 	for _, o := range around {
-		if at := declaredAt(o); at != "" {
+		if at := declarationTime(o); at != "" {
 			fmt.Fprintln(sum, o.GetKind(), o.GetNamespace(), o.GetName(), at)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// declaredAt is when the operator last applied the declaration of an object; it is empty if Git
-// declares none.
-func declaredAt(o *unstructured.Unstructured) string {
+// declarationTime is when the operator last applied the declaration of an object; it is empty if
+// Git declares none.
+func declarationTime(o *unstructured.Unstructured) string {
 	if o == nil {
 		return ""
 	}
@@ -104,15 +104,15 @@ func (g *Gardenlet) reviewCheck(from renderSources, o render.Owner, s *settings)
 		controlPlane = o.ControlPlaneNamespace
 	}
 	return func(_ string, ref change.Ref) bool {
-		was, _ := g.recordOf(from)
-		if !was.NeedsReview(from.gitDigest, ref) {
+		was, _ := g.convergenceRecordOf(from)
+		if !was.IsReviewRequired(from.gitDigest, ref) {
 			return true
 		}
 		review, err := g.readReview()
 		if err != nil {
 			g.warnOnce(g.objects.get(kindSeed, "", g.options.Seed), "ReviewUnreadable", err.Error())
 		}
-		return review.HasLoss(o.String(), isInReviews(from.object), permit.NormalizedObject(controlPlane, ref), was.DoneChange)
+		return review.HasLoss(o.String(), isInReviews(from.object), permit.NormalizedObject(controlPlane, ref), was.CompletedChange)
 	}
 }
 
@@ -122,7 +122,7 @@ func (g *Gardenlet) readReview() (*permit.SeedReview, error) {
 }
 
 func (g *Gardenlet) publishedReview() *unstructured.Unstructured {
-	return g.objects.get(kindReview, seedpublication.SeedNamespace(g.options.Seed), seedpublication.ReviewName)
+	return g.objects.get(kindPublicationReview, seedpublication.SeedNamespace(g.options.Seed), seedpublication.ReviewName)
 }
 
 // reviewVersion changes with every publication of reviews.
@@ -133,30 +133,30 @@ func (g *Gardenlet) reviewVersion() string {
 	return ""
 }
 
-// recordOf returns the record of an owner's last reconciliation, and whether one exists.
-func (g *Gardenlet) recordOf(from renderSources) (permit.ConvergenceRecord, bool) {
-	return g.seedRecords.records.Get(recordKey(from.kind, from.object))
+// convergenceRecordOf returns the record of an owner's last reconciliation, and whether one exists.
+func (g *Gardenlet) convergenceRecordOf(from renderSources) (permit.ConvergenceRecord, bool) {
+	return g.seedRecords.records.Get(convergenceRecordKey(from.kind, from.object))
 }
 
-// beginRecord starts the record of a reconciliation, and returns the number of the last
+// beginConvergenceRecord starts the record of a reconciliation, and returns the number of the last
 // completely applied change. A new owner loses nothing, unless an earlier owner of its name left
 // objects: no earlier review shows that this owner loses them.
-func (g *Gardenlet) beginRecord(ctx context.Context, from renderSources, s *settings, o owner.Owner) (complete int) {
+func (g *Gardenlet) beginConvergenceRecord(ctx context.Context, from renderSources, s *settings, o owner.Owner) (complete int) {
 	g.readRecords(ctx)
 	if !s.requiresReview {
-		g.updateRecord(ctx, from, func(was permit.ConvergenceRecord, _ bool) permit.ConvergenceRecord { return was.BeginConvergence("") })
+		g.updateConvergenceRecord(ctx, from, func(was permit.ConvergenceRecord, _ bool) permit.ConvergenceRecord { return was.BeginConvergence("") })
 		return 0
 	}
 	review, _ := g.readReview() // empty if it is unreadable
-	_, known := g.recordOf(from)
+	_, known := g.convergenceRecordOf(from)
 	_, begun, _ := unstructured.NestedMap(from.object.Object, "status", "lastOperation")
-	fresh, first := !known && !begun, permit.ConvergenceRecord{GitDigest: from.gitDigest, DoneChange: review.CompleteNumber}
+	fresh, first := !known && !begun, permit.ConvergenceRecord{GitDigest: from.gitDigest, CompletedChange: review.CompleteNumber}
 	if fresh {
 		if left, err := owner.HasInventory(ctx, o); left || err != nil {
 			first.GitDigest = ""
 		}
 	}
-	g.updateRecord(ctx, from, func(was permit.ConvergenceRecord, known bool) permit.ConvergenceRecord {
+	g.updateConvergenceRecord(ctx, from, func(was permit.ConvergenceRecord, known bool) permit.ConvergenceRecord {
 		if fresh && !known {
 			return first
 		}
@@ -165,10 +165,10 @@ func (g *Gardenlet) beginRecord(ctx context.Context, from renderSources, s *sett
 	return review.CompleteNumber
 }
 
-// updateRecord changes the record of an owner. The change counts in memory at once, unless it
-// allows more than the stored record.
-func (g *Gardenlet) updateRecord(ctx context.Context, from renderSources, change func(was permit.ConvergenceRecord, known bool) permit.ConvergenceRecord) {
-	err := g.seedRecords.records.Change(ctx, recordKey(from.kind, from.object), func(was permit.ConvergenceRecord, known bool) (permit.ConvergenceRecord, bool) {
+// updateConvergenceRecord changes the record of an owner. The change counts in memory at once,
+// unless it allows more than the stored record.
+func (g *Gardenlet) updateConvergenceRecord(ctx context.Context, from renderSources, change func(was permit.ConvergenceRecord, known bool) permit.ConvergenceRecord) {
+	err := g.seedRecords.records.Change(ctx, convergenceRecordKey(from.kind, from.object), func(was permit.ConvergenceRecord, known bool) (permit.ConvergenceRecord, bool) {
 		next := change(was, known)
 		return next, next.GitDigest == ""
 	})

@@ -174,13 +174,13 @@ func TestAPIChangesNeedNoReview(t *testing.T) {
 	p.eventually("it is there", there("unbound"))
 	o := g.objects.get(kindShoot, namespace, "unbound")
 	assert.False(t, isInReviews(o))
-	assert.NotEmpty(t, declaredAt(o))
+	assert.NotEmpty(t, declarationTime(o))
 	assert.True(t, isInReviews(g.objects.get(kindShoot, namespace, "declared")))
 
 	// A setting removes the component from all Shoots.
 	assert.True(t, there("made")())
 	p.publishReview("2", nil)
-	r, err := seedpublication.ReadReview(g.objects.get(kindReview, seedpublication.SeedNamespace(p.name), seedpublication.ReviewName))
+	r, err := seedpublication.ReadReview(g.objects.get(kindPublicationReview, seedpublication.SeedNamespace(p.name), seedpublication.ReviewName))
 	require.NoError(t, err)
 	assert.True(t, r.HasLoss("shoot "+namespace+"/made", false, object, 0), "what those in Git were seen to lose")
 	p.spec = ", components: {shoot: {c: {enabled: false}}}"
@@ -341,7 +341,7 @@ func TestReviewDuringReconciliation(t *testing.T) {
 	p.publish("main@1")
 	p.createShoot("one")
 	namespace := "garden-" + p.project
-	short := func(o *Options) { o.Pace.StepTimeout = 2 * time.Second }
+	short := func(o *Options) { o.Timing.StepTimeout = 2 * time.Second }
 	g := p.runGardenlet(short)
 	p.eventually("it fails", func() bool {
 		return p.lastOperation("Shoot", namespace, "one", "state") == "Error" && p.hasConfigMap("extra")()
@@ -380,7 +380,7 @@ func TestHibernationBeforeFirstSuccess(t *testing.T) {
 	p.publish("main@1")
 	p.createShoot("one")
 	namespace := "garden-" + p.project
-	g := p.runGardenlet(func(o *Options) { o.Pace.StepTimeout = 2 * time.Second })
+	g := p.runGardenlet(func(o *Options) { o.Timing.StepTimeout = 2 * time.Second })
 	p.eventually("it fails", func() bool {
 		return p.lastOperation("Shoot", namespace, "one", "state") == "Error" && p.hasConfigMap("d")()
 	})
@@ -429,5 +429,5 @@ func getPublishedConfigMap(t *testing.T, p *testSeed, configMap string) *unstruc
 func (p *testSeed) declaredAt(namespace, shoot string) string {
 	o, err := p.resourceClient("Shoot", namespace).Get(p.ctx, shoot, metav1.GetOptions{})
 	require.NoError(p, err)
-	return declaredAt(o)
+	return declarationTime(o)
 }

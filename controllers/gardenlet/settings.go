@@ -110,7 +110,7 @@ func reasonOf(err error) string {
 // readSettings returns the published settings; if they did not change, the current ones.
 func (g *Gardenlet) readSettings(ctx context.Context) (*settings, error) {
 	own := seedpublication.SeedNamespace(g.options.Seed)
-	pointer := g.objects.get(kindPointer, own, seedpublication.PointerName)
+	pointer := g.objects.get(kindPublicationPointer, own, seedpublication.PointerName)
 	if pointer == nil {
 		return nil, errNoPublication
 	}
@@ -162,8 +162,8 @@ func (g *Gardenlet) prepareSettings(ctx context.Context, p *seedpublication.Publ
 	s.reconciler = &owner.Reconciler{
 		Engine: g.connections.engine, Render: renderOptions(g, l), Clock: g.options.Clock, Gate: gate,
 		Gardener:    gardencorev1beta1.Gardener{ID: g.options.Holder, Name: "pergola-gardenlet", Version: g.options.Version},
-		StepTimeout: g.options.Pace.StepTimeout, Tokens: g.services.tokens, Hooks: owner.Hooks{OnEvent: g.options.OnEvent, OnObject: g.options.OnObject},
-		ConditionSettings: owner.ConditionSettings{Thresholds: landscape.ConditionThresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.options.Pace.CareInterval},
+		StepTimeout: g.options.Timing.StepTimeout, Tokens: g.services.tokens, Hooks: owner.Hooks{OnEvent: g.options.OnEvent, OnObject: g.options.OnObject},
+		ConditionSettings: owner.ConditionSettings{Thresholds: landscape.ConditionThresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.options.Timing.CareInterval},
 	}
 	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {
 		s.reconciler.ConditionSettings.ProgressingThreshold = &t.Duration
@@ -233,5 +233,5 @@ func settingsDigest(l *landscapes.Landscape, p *seedpublication.Publication, kin
 
 // publicationPart returns a part of a publication.
 func (g *Gardenlet) publicationPart(name string) *unstructured.Unstructured {
-	return g.objects.get(kindPart, seedpublication.SeedNamespace(g.options.Seed), name)
+	return g.objects.get(kindPublicationPart, seedpublication.SeedNamespace(g.options.Seed), name)
 }

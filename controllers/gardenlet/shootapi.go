@@ -28,7 +28,7 @@ func (g *Gardenlet) connectShoot(ctx context.Context, at *ownerWorker, o *owner.
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.shoot.api == nil {
-		if err := owner.ConnectShoot(o, g.options.Outside, landscape.NewWriteFence(g.isSoleWriter), apply.ClusterOptions{Clock: g.options.Clock}); err != nil {
+		if err := owner.ConnectShoot(o, g.options.OutsideCluster, landscape.NewWriteFence(g.isSoleWriter), apply.ClusterOptions{Clock: g.options.Clock}); err != nil {
 			return err
 		}
 		at.shoot.api, at.shoot.controlPlane = o.Target, o.ControlPlane()

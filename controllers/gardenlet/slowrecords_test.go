@@ -20,13 +20,13 @@ func TestSlowRecordWriteBlocksNothing(t *testing.T) {
 	p.eventually("it is reconciled", p.isReconciled("Seed", "", p.name))
 	at := g.site("seed " + p.name)
 	from := renderSources{kind: at.kind, digest: at.key, object: at.object}
-	before, _ := g.recordOf(from)
+	before, _ := g.convergenceRecordOf(from)
 	slow.isOn.Store(true)
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		g.updateRecord(p.ctx, from, func(permit.ConvergenceRecord, bool) permit.ConvergenceRecord {
-			return permit.ConvergenceRecord{GitDigest: "another", DoneChange: 7}
+		g.updateConvergenceRecord(p.ctx, from, func(permit.ConvergenceRecord, bool) permit.ConvergenceRecord {
+			return permit.ConvergenceRecord{GitDigest: "another", CompletedChange: 7}
 		})
 	}()
 	select {
@@ -37,7 +37,7 @@ func TestSlowRecordWriteBlocksNothing(t *testing.T) {
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		now, _ := g.recordOf(from)
+		now, _ := g.convergenceRecordOf(from)
 		assert.Equal(t, before, now, "what allows more counts when it is written")
 		g.deleteStaleRecords(p.ctx)
 		g.resetOtherSeedShoots()
@@ -50,7 +50,7 @@ func TestSlowRecordWriteBlocksNothing(t *testing.T) {
 	close(slow.release)
 	<-written
 	<-asked
-	now, _ := g.recordOf(from)
-	assert.Equal(t, permit.ConvergenceRecord{GitDigest: "another", DoneChange: 7}, now)
+	now, _ := g.convergenceRecordOf(from)
+	assert.Equal(t, permit.ConvergenceRecord{GitDigest: "another", CompletedChange: 7}, now)
 	require.NoError(t, g.stop())
 }

@@ -297,7 +297,7 @@ func (p *testSeed) runGardenlet(change ...func(*Options)) *runningGardenlet {
 	p.virtualConnection, p.seedConnection = &testConnection{}, &testConnection{}
 	o := Options{
 		Seed: p.name, Garden: p.virtualConnection.wrap(servers.virtual), Local: p.seedConnection.wrap(servers.seed), Catalogue: p.catalogue, Holder: fmt.Sprintf("holder-%d", servers.count.Add(1)),
-		Version: "v0", Pace: Pace{HeartbeatInterval: 100 * time.Millisecond, CareInterval: 300 * time.Millisecond, RetryInterval: 500 * time.Millisecond},
+		Version: "v0", Timing: Timing{HeartbeatInterval: 100 * time.Millisecond, CareInterval: 300 * time.Millisecond, RetryInterval: 500 * time.Millisecond},
 		Log: slog.New(slog.NewTextHandler(p.logs, nil)),
 	}
 	for _, c := range change {

@@ -39,16 +39,16 @@ type gardenObjects struct {
 
 // Kinds have the names of watched.
 const (
-	kindSeed              = "Seed"
-	kindShoot             = "Shoot"
-	kindProject           = "Project"
-	kindCloudProfile      = "CloudProfile"
-	kindNamespacedProfile = "NamespacedCloudProfile"
-	kindExposureClass     = "ExposureClass"
-	kindRegistration      = "ControllerRegistration"
-	kindPointer           = "ConfigMap"
-	kindPart              = "Secret"
-	kindReview            = "Review"
+	kindSeed               = "Seed"
+	kindShoot              = "Shoot"
+	kindProject            = "Project"
+	kindCloudProfile       = "CloudProfile"
+	kindNamespacedProfile  = "NamespacedCloudProfile"
+	kindExposureClass      = "ExposureClass"
+	kindRegistration       = "ControllerRegistration"
+	kindPublicationPointer = "ConfigMap"
+	kindPublicationPart    = "Secret"
+	kindPublicationReview  = "Review"
 )
 
 func newGardenObjects(g *Gardenlet) (*gardenObjects, error) {
@@ -65,9 +65,9 @@ func newGardenObjects(g *Gardenlet) (*gardenObjects, error) {
 		core(kindNamespacedProfile, "namespacedcloudprofiles", "", ""),
 		core(kindExposureClass, "exposureclasses", "", ""),
 		core(kindRegistration, "controllerregistrations", "", ""),
-		{kind: kindPointer, gvr: configMaps, namespace: own, fields: "metadata.name=" + seedpublication.PointerName},
-		{kind: kindReview, gvr: configMaps, namespace: own, fields: "metadata.name=" + seedpublication.ReviewName},
-		{kind: kindPart, gvr: secrets, namespace: own, labels: seedpublication.LabelPart},
+		{kind: kindPublicationPointer, gvr: configMaps, namespace: own, fields: "metadata.name=" + seedpublication.PointerName},
+		{kind: kindPublicationReview, gvr: configMaps, namespace: own, fields: "metadata.name=" + seedpublication.ReviewName},
+		{kind: kindPublicationPart, gvr: secrets, namespace: own, labels: seedpublication.LabelPart},
 	}}
 	for _, w := range o.kinds {
 		if err := o.addInformer(w); err != nil {
@@ -100,7 +100,7 @@ func (o *gardenObjects) startWatches(ctx context.Context) error {
 func (o *gardenObjects) selectShoots(ctx context.Context) error {
 	g := o.g
 	w := o.watchedKind(kindShoot)
-	wait := g.options.Pace.RetryInterval / 10
+	wait := g.options.Timing.RetryInterval / 10
 	for {
 		_, err := g.connections.garden.Dynamic().Resource(w.gvr).List(ctx, metav1.ListOptions{FieldSelector: w.fields, Limit: 1})
 		switch {
@@ -112,7 +112,7 @@ func (o *gardenObjects) selectShoots(ctx context.Context) error {
 		}
 		g.recordHeartbeatError(fmt.Errorf("reading Shoots of the virtual garden: %w", err))
 		timer := g.options.Clock.NewTimer(wait)
-		wait = min(2*wait, g.options.Pace.RetryInterval)
+		wait = min(2*wait, g.options.Timing.RetryInterval)
 		select {
 		case <-ctx.Done():
 			timer.Stop()

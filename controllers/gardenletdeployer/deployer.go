@@ -59,11 +59,11 @@ type Deployer struct {
 	Log     *slog.Logger
 
 	runtime, virtual *apply.Cluster
-	attempts         map[string]attempt
+	attempts         map[string]installationAttempt
 }
 
-// attempt is the result of the last installation of a Gardenlet.
-type attempt struct {
+// installationAttempt is the result of the last installation of a Gardenlet.
+type installationAttempt struct {
 	generation int64
 	failures   int
 	nextAt     time.Time
@@ -103,7 +103,7 @@ func (d *Deployer) open() (err error) {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
-	d.attempts = map[string]attempt{}
+	d.attempts = map[string]installationAttempt{}
 	if d.runtime, err = conventions.NewCluster("runtime", d.Runtime, apply.ClusterOptions{Clock: d.Clock}); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (d *Deployer) ReconcileAll(ctx context.Context) time.Duration {
 			continue
 		}
 		now, last := d.Clock.Now(), d.attempts[live.GetName()]
-		if last.generation == live.GetGeneration() && now.Before(last.nextAt) && !isForced(live) {
+		if last.generation == live.GetGeneration() && now.Before(last.nextAt) && !isRedeployRequested(live) {
 			wait = min(wait, last.nextAt.Sub(now))
 			continue
 		}
@@ -151,13 +151,13 @@ func (d *Deployer) ReconcileAll(ctx context.Context) time.Duration {
 }
 
 // reconcile reconciles a Gardenlet, and returns when to retry, or 0 if only a change of it matters.
-func (d *Deployer) reconcile(ctx context.Context, live *unstructured.Unstructured, last attempt) time.Duration {
+func (d *Deployer) reconcile(ctx context.Context, live *unstructured.Unstructured, last installationAttempt) time.Duration {
 	name := live.GetName()
 	if last.generation != live.GetGeneration() {
-		last = attempt{generation: live.GetGeneration()}
+		last = installationAttempt{generation: live.GetGeneration()}
 	}
 	seed, err := d.seedOf(ctx, name)
-	if err == nil && seed != nil && !isForced(live) {
+	if err == nil && seed != nil && !isRedeployRequested(live) {
 		if _, tried := d.attempts[name]; tried || isWaitingForSeed(live) {
 			if err := d.writeCondition(ctx, live, true, nil); err != nil {
 				d.Log.Info("cannot write a condition; retrying", "gardenlet", name, "error", err)
@@ -170,7 +170,7 @@ func (d *Deployer) reconcile(ctx context.Context, live *unstructured.Unstructure
 	if err == nil {
 		err = d.install(ctx, live, seed)
 	}
-	if err == nil && isForced(live) {
+	if err == nil && isRedeployRequested(live) {
 		err = d.removeOperation(ctx, live)
 	}
 	if ctx.Err() != nil {
@@ -192,7 +192,7 @@ func (d *Deployer) reconcile(ctx context.Context, live *unstructured.Unstructure
 	return wait
 }
 
-func isForced(live *unstructured.Unstructured) bool {
+func isRedeployRequested(live *unstructured.Unstructured) bool {
 	return live.GetAnnotations()[annotationOperation] == operationRedeploy
 }
 
@@ -229,7 +229,7 @@ func (d *Deployer) removeOperation(ctx context.Context, live *unstructured.Unstr
 	if err != nil {
 		return d.virtual.Explain(ref, "read", err)
 	}
-	if !isForced(now) {
+	if !isRedeployRequested(now) {
 		return nil
 	}
 	patch := map[string]any{"metadata": map[string]any{"resourceVersion": now.GetResourceVersion(), "annotations": map[string]any{annotationOperation: nil}}}

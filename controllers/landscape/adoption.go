@@ -29,10 +29,10 @@ func (c *Converger) DefaultedGarden() (map[string]any, error) {
 
 // RenderedObjects returns the objects of all owners of this part of the landscape, as the last plan
 // rendered them.
-func (c *Converger) RenderedObjects() []plan.PlacedBundle {
-	var out []plan.PlacedBundle
+func (c *Converger) RenderedObjects() []plan.ClusterBundle {
+	var out []plan.ClusterBundle
 	for _, o := range c.members.all {
-		out = append(out, plan.PlaceBundles(o.state().Bundles(), o.ClusterName)...)
+		out = append(out, plan.AssignClusters(o.state().Bundles(), o.ClusterName)...)
 	}
 	return out
 }

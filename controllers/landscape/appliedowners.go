@@ -77,18 +77,18 @@ func (c *Converger) addAppliedOwner(ctx context.Context, ref apply.Ref) {
 		return
 	}
 	name := render.Owner{Kind: strings.ToLower(ref.Kind), Namespace: ref.Namespace, Name: ref.Name}
-	o := owner.Owner{Input: render.Input{Owner: name}, Ref: ref, Home: c.connections.clusters[Virtual]}
+	o := owner.Owner{Input: render.Input{Owner: name}, Ref: ref, ObjectCluster: c.connections.clusters[Virtual]}
 	local := Runtime
 	switch name.Kind {
 	case owner.Garden:
-		o.Home, o.Target = c.connections.clusters[Runtime], c.connections.clusters[Virtual]
+		o.ObjectCluster, o.Target = c.connections.clusters[Runtime], c.connections.clusters[Virtual]
 	case owner.Seed:
 		local = ref.Name
 	case owner.Shoot:
 		local = c.seedOfShoot(ctx, ref)
 	}
 	o.Local = c.connections.clusters[local]
-	if o.Home == nil || o.Local == nil {
+	if o.ObjectCluster == nil || o.Local == nil {
 		c.members.accessErrors = append(c.members.accessErrors, fmt.Errorf("%s: %w", name, c.noAccessError(&o, local)))
 		return
 	}

@@ -43,7 +43,7 @@ func (c *Converger) applyBootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := apply.Set{Name: bootstrapSet, PreviousNames: []string{c.setName("bootstrap")}, Objects: objects, FieldManager: FieldManager}
+	s := apply.Set{Name: bootstrapSet, PreviousNames: []string{c.nameOfSet("bootstrap")}, Objects: objects, FieldManager: FieldManager}
 	for attempt := 1; ; attempt++ {
 		err := c.applySet(ctx, Runtime, "bootstrap", s, c.bootstrapInventory(), apply.ApplyOptions{})
 		if err == nil {

@@ -134,12 +134,12 @@ func (a Access) fileWithContext(context string) string {
 	return a.DefaultKubeconfigs[0]
 }
 
-// argumentWithoutQuotes matches arguments that need no quotes in a shell.
-var argumentWithoutQuotes = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+// shellWordPattern matches arguments that need no quotes in a shell.
+var shellWordPattern = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
 // QuoteArgument returns an argument as one writes it in a shell.
 func QuoteArgument(argument string) string {
-	if argumentWithoutQuotes.MatchString(argument) {
+	if shellWordPattern.MatchString(argument) {
 		return argument
 	}
 	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"

@@ -43,7 +43,7 @@ func (c *Converger) Apply(ctx context.Context) (report *RunReport, err error) {
 	c.mu.Lock()
 	c.countDeclared(parts)
 	c.mu.Unlock()
-	c.sightLeases(ctx)
+	c.observeLeases(ctx)
 	if err := c.acquireRoleLease(ctx, Runtime, operatorLease); err != nil {
 		return &c.currentRun.report, errors.Join(append(problems, err)...)
 	}
@@ -102,7 +102,7 @@ func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error 
 		return declared
 	}
 	if declared == nil {
-		declared = c.answerRemovals(ctx)
+		declared = c.answerRemovalQuestions(ctx)
 	}
 	return errors.Join(declared, c.runOperations(ctx, Virtual), c.convergeSeeds(ctx))
 }
@@ -143,22 +143,22 @@ func (c *Converger) convergeSeeds(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// markUnknown sets the conditions of a seed and its Shoots to unknown in the virtual garden, unless
-// another process reconciles them.
-func (c *Converger) markUnknown(ctx context.Context, seed *convergedOwner, cause error) {
+// setConditionsUnknown sets the conditions of a seed and its Shoots to unknown in the virtual
+// garden, unless another process reconciles them.
+func (c *Converger) setConditionsUnknown(ctx context.Context, seed *convergedOwner, cause error) {
 	if errors.As(cause, new(*LeaseHeldError)) || ctx.Err() != nil {
 		return
 	}
 	for _, o := range c.members.all {
 		if o == seed || o.Input.Owner.Kind == owner.Shoot && o.Local == seed.Local {
-			c.members.reconciler.GiveUp(ctx, o.Owner, o.state(), cause)
+			c.members.reconciler.MarkUnreconciled(ctx, o.Owner, o.state(), cause)
 		}
 	}
 }
 
-// convergeOne reconciles one owner. A panic becomes an error of this owner, so that others
+// convergeOwner reconciles one owner. A panic becomes an error of this owner, so that others
 // continue: its inputs are untrusted.
-func (c *Converger) convergeOne(ctx context.Context, o *convergedOwner) (err error) {
+func (c *Converger) convergeOwner(ctx context.Context, o *convergedOwner) (err error) {
 	defer panics.Catch(&err)
 	if err := c.checkDeclarationApplied(o); err != nil {
 		return err

@@ -38,9 +38,9 @@ type Options struct {
 	Catalogue   fs.FS
 	Connections Connections
 	Listeners   Listeners
-	// RenderChecked means that render.CheckLandscape has found no error; the check is skipped.
-	RenderChecked bool
-	Shared        SharedState
+	// SkipRenderCheck means that render.CheckLandscape has found no error; the check is skipped.
+	SkipRenderCheck bool
+	Shared          SharedState
 	// OnlyGarden leaves Seeds and Shoots to gardenlets, and contacts no seed, as gardener-operator
 	// does.
 	OnlyGarden bool
@@ -48,11 +48,11 @@ type Options struct {
 	Process    ProcessIdentity
 	Timing     Timing
 	Permits    Permits
-	// FilesCurrentAt returns when the files of the landscape were known to be the newest; the
+	// FilesConfirmedAt returns when the files of the landscape were known to be the newest; the
 	// default is the time of New. Another landscape waits for a run with files newer than its
 	// question before it deletes objects that may have moved here.
-	FilesCurrentAt func() time.Time
-	Takeover       Takeover
+	FilesConfirmedAt func() time.Time
+	Takeover         Takeover
 }
 
 // Connections contains the access to the clusters, and existing connections.
@@ -192,8 +192,8 @@ type roleLeaseState struct {
 	leaseContext context.Context
 	cancelLeases context.CancelCauseFunc
 	leases       []*heldLease
-	// sightings are leases of other processes, by cluster and name; see sightLeases.
-	sightings map[string]leaseSighting
+	// sightings are leases of other processes, by cluster and name; see observeLeases.
+	sightings map[string]leaseObservation
 	// otherHolder is the other process that applies the landscape, as of the last plan; it is empty
 	// if there is none.
 	otherHolder string
@@ -219,7 +219,7 @@ type runState struct {
 type driftState struct {
 	// bySet contains the failed repairs since the last apply; repairing means that a repair is
 	// running.
-	bySet     map[driftSet]setProblems
+	bySet     map[driftSet]repairProblems
 	repairing bool
 }
 
@@ -281,9 +281,9 @@ func newConverger(l *landscapes.Landscape, options Options) (*Converger, error) 
 // prepareOwners sets up the reconciler and the owners.
 func (c *Converger) prepareOwners() error {
 	options, l := c.options, c.landscape
-	settings := []render.Setting{render.At(options.Clock.Now())}
-	if options.RenderChecked {
-		settings = append(settings, render.ChecksPassed())
+	settings := []render.Setting{render.WithTime(options.Clock.Now())}
+	if options.SkipRenderCheck {
+		settings = append(settings, render.WithPassedChecks())
 	}
 	rendering, err := render.LandscapeOptions(options.Catalogue, l, settings...)
 	if err != nil {
@@ -299,7 +299,7 @@ func (c *Converger) prepareOwners() error {
 		Charts:   options.Shared.Charts, Prerequisites: c.dryRun.plannedObjects, Tokens: c.tokenRequester(), RetriesFailures: options.Process.RetriesFailures, StepTimeout: options.Timing.StepTimeout,
 		ConditionSettings: owner.ConditionSettings{
 			Thresholds: options.Timing.Thresholds, HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
-			PrometheusAccess: prometheusReach(l, options.Connections.OutsideCluster), CareInterval: options.Timing.CareInterval,
+			PrometheusAccess: prometheusAccess(l, options.Connections.OutsideCluster), CareInterval: options.Timing.CareInterval,
 		},
 		Hooks: owner.Hooks{OnEvent: options.Listeners.OnEvent, OnObject: c.reportObject},
 	}
@@ -347,7 +347,7 @@ func (c *Converger) findOwners() error {
 	if c.options.OnlyGarden {
 		kinds = []string{owner.Garden}
 	}
-	inputs, err := render.Owners(c.landscape, render.At(c.options.Clock.Now()), render.OwnersOf(kinds...))
+	inputs, err := render.Owners(c.landscape, render.WithTime(c.options.Clock.Now()), render.WithOwnerKinds(kinds...))
 	if err != nil {
 		return err
 	}
@@ -362,15 +362,15 @@ func (c *Converger) findOwners() error {
 		local := Runtime
 		switch in.Owner.Kind {
 		case owner.Garden:
-			o.Home, o.Target = c.connections.clusters[Runtime], c.connections.clusters[Virtual]
+			o.ObjectCluster, o.Target = c.connections.clusters[Runtime], c.connections.clusters[Virtual]
 		case owner.Seed:
-			o.Home, local = c.connections.clusters[Virtual], in.Owner.Name
+			o.ObjectCluster, local = c.connections.clusters[Virtual], in.Owner.Name
 			o.Input.SeedIsGarden = in.SeedIsGarden || isSameCluster(c.connections.clusters[Runtime], c.connections.clusters[local])
 		case owner.Shoot:
-			o.Home, local = c.connections.clusters[Virtual], seedOf[in.Owner.Namespace+"/"+in.Owner.Name]
+			o.ObjectCluster, local = c.connections.clusters[Virtual], seedOf[in.Owner.Namespace+"/"+in.Owner.Name]
 		}
 		o.Local = c.connections.clusters[local]
-		if o.Home == nil || o.Local == nil {
+		if o.ObjectCluster == nil || o.Local == nil {
 			c.members.accessErrors = append(c.members.accessErrors, fmt.Errorf("%s: %w", in.Owner, c.noAccessError(&o, local)))
 			continue
 		}

@@ -16,7 +16,7 @@ const DeclarationsBundle = "declarations"
 // DeclarationBundles returns the declarations for the runtime cluster and the virtual garden as
 // bundles, only for comparison. Secrets in sealed, and undecryptable ones, are in their encrypted
 // form.
-func DeclarationBundles(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.PlacedBundle {
+func DeclarationBundles(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.ClusterBundle {
 	referenced := l.RuntimeReferences()
 	objects := map[string][]render.Object{}
 	for _, d := range l.Declarations {
@@ -25,16 +25,16 @@ func DeclarationBundles(l *landscapes.Landscape, sealed map[apply.Ref]bool) []pl
 		}
 		obj := d.Copy()
 		cluster := landscapes.ClusterOf(obj, referenced)
-		if d.Sealed() != nil && (d.Secret == landscapes.SecretEncrypted || sealed[apply.RefOf(obj)]) {
-			obj = (&unstructured.Unstructured{Object: d.Sealed()}).DeepCopy()
+		if d.EncryptedContent() != nil && (d.Secret == landscapes.SecretEncrypted || sealed[apply.RefOf(obj)]) {
+			obj = (&unstructured.Unstructured{Object: d.EncryptedContent()}).DeepCopy()
 		}
 		obj.SetAnnotations(withoutKey(obj.GetAnnotations(), AnnotationCluster))
 		objects[cluster] = append(objects[cluster], render.Object{Unstructured: obj, Origin: render.Origin{File: d.File, Line: d.Line}})
 	}
-	var out []plan.PlacedBundle
+	var out []plan.ClusterBundle
 	for _, cluster := range []string{Runtime, Virtual} {
 		if len(objects[cluster]) > 0 {
-			out = append(out, plan.PlacedBundle{Cluster: cluster, Bundle: render.Bundle{
+			out = append(out, plan.ClusterBundle{Cluster: cluster, Bundle: render.Bundle{
 				Name: DeclarationsBundle, Cluster: cluster, Objects: objects[cluster],
 				Owner: render.Owner{Kind: "landscape", Name: l.Config.Name},
 			}})

@@ -9,7 +9,7 @@ import (
 
 // ChangedDeclarations returns Declared for both sides without the common objects, and counts those.
 // The cost follows the size of the change unless the Garden changes.
-func ChangedDeclarations(old, new *landscapes.Landscape, sealed map[apply.Ref]bool) (before, after []plan.PlacedBundle, same int) {
+func ChangedDeclarations(old, new *landscapes.Landscape, sealed map[apply.Ref]bool) (before, after []plan.ClusterBundle, same int) {
 	alike := landscapes.UnchangedDeclarations(old, new)
 	for _, l := range []*landscapes.Landscape{old, new} {
 		for i := range l.Declarations {

@@ -68,11 +68,11 @@ func withoutKey(m map[string]string, key string) map[string]string {
 
 // declarationSet returns the set of declarations for the engine.
 func (c *Converger) declarationSet(name string, d *declarations) apply.Set {
-	return apply.Set{Name: c.setName(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources, RebuildFrom: apply.KindsOf(d.objects...),
+	return apply.Set{Name: c.nameOfSet(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources, RebuildFrom: apply.KindsOf(d.objects...),
 		RecordSources: true, FieldPolicies: engineHandoverRules(), TakeBack: true, TakeBackFrom: isPersonManager}
 }
 
-func (c *Converger) setName(name string) string {
+func (c *Converger) nameOfSet(name string) string {
 	return "landscape." + c.landscape.Config.Name + "/" + name
 }
 
@@ -99,7 +99,7 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	if err != nil {
 		return err
 	}
-	options := apply.ApplyOptions{IsDeclaredElsewhere: around.isDesiredElsewhere, IsDeclaredBy: around.isDeclaredBy, IsGivenUp: around.hasGivenUp,
+	options := apply.ApplyOptions{IsDeclaredElsewhere: around.isDeclaredElsewhere, IsDeclaredBy: around.isDeclaredBy, IsReleasedBy: around.hasReleased,
 		Admit: c.admitChange, CompleteDeclaration: c.completeDeclaration, AllowEmpty: removed, NoWait: ending || leaving}
 	judged := c.newDeletionJudge(ctx, cluster, len(d.objects), around)
 	options.ApprovePrune = func(entries []apply.Entry) []apply.HeldObject { return c.reportHeld(cluster, judged.prune(entries)) }
@@ -128,7 +128,7 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	if err == nil && removed {
 		err = c.removeEmptyInventory(ctx)
 	}
-	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
+	return errors.Join(err, c.saveRemovalQuestions(ctx, cluster, around.removals))
 }
 
 // markApplied records that the declarations of a cluster were applied. That remains true if a later

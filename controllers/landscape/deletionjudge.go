@@ -130,7 +130,7 @@ func (j *deletionJudge) applyGate(entries []apply.Entry) []permit.HeldObjects {
 		refs = append(refs, e.Ref)
 	}
 	gate := j.gate.WithEarlierDeletions(j.deletionCount)
-	gate.HeldBefore = apply.HeldReasons(entries)
+	gate.PreviouslyHeld = apply.HeldReasons(entries)
 	verdict := gate.Judge(j.cluster, refs, j.total)
 	j.deletionCount += len(refs) - len(verdict.Held)
 	held := verdict.HeldAmong(j.cluster, refs)

@@ -36,8 +36,8 @@ type Drift struct {
 // driftSet identifies a set of objects on a cluster.
 type driftSet struct{ cluster, name string }
 
-// setProblems contains the failed repairs of a set.
-type setProblems struct {
+// repairProblems contains the failed repairs of a set.
+type repairProblems struct {
 	// problems are the problems by object.
 	problems map[apply.Ref]string
 	// lastReported is the last drift event that was reported as repaired. The event repeats while
@@ -88,11 +88,11 @@ func (c *Converger) repairAndReport(ctx context.Context, e apply.DriftEvent, rep
 	set := driftSet{e.Cluster, e.Set}
 	c.mu.Lock()
 	if c.drift.bySet == nil {
-		c.drift.bySet = map[driftSet]setProblems{}
+		c.drift.bySet = map[driftSet]repairProblems{}
 	}
 	former := c.drift.bySet[set]
 	this := fmt.Sprint(e.Ref, e.At.UnixNano())
-	next := setProblems{problems: problems, lastReported: former.lastReported}
+	next := repairProblems{problems: problems, lastReported: former.lastReported}
 	if problems[e.Ref] == "" {
 		next.lastReported = this
 	}
@@ -249,7 +249,7 @@ func (c *Converger) repairDeclared(ctx context.Context, e apply.DriftEvent) (fou
 		return true, c.applyBootstrap(ctx)
 	}
 	for _, name := range []string{Runtime, Virtual} {
-		if e.Set == c.setName(name) && e.Cluster == name {
+		if e.Set == c.nameOfSet(name) && e.Cluster == name {
 			return true, c.applyDeclarations(ctx, name, splitByCluster(c.landscape)[name])
 		}
 	}

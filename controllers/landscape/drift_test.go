@@ -185,7 +185,9 @@ func TestEditsThatAreNotReverted(t *testing.T) {
 
 func TestProblemsByObject(t *testing.T) {
 	drifted, other := apply.Ref{Kind: "Shoot", Name: "a"}, apply.Ref{Kind: "Shoot", Name: "b"}
-	about := func(ref apply.Ref) *apply.ObjectError { return &apply.ObjectError{Object: ref, Reason: apply.Conflict} }
+	about := func(ref apply.Ref) *apply.ObjectError {
+		return &apply.ObjectError{Object: ref, Reason: apply.ReasonConflict}
+	}
 	for name, test := range map[string]struct {
 		err  error
 		want []apply.Ref

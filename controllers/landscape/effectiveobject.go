@@ -64,12 +64,12 @@ func (c *Converger) dryRunVirtualOwners(ctx context.Context) {
 // loadLiveOwner reads the live owner: its UID, which names things outside of the clusters, and its
 // effective fields.
 func (c *Converger) loadLiveOwner(ctx context.Context, o *convergedOwner) error {
-	live, err := o.Home.GetLive(ctx, o.Ref)
+	live, err := o.ObjectCluster.GetLive(ctx, o.Ref)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || access.IsMissing(err):
-		return &apply.FollowsError{Err: fmt.Errorf("not reconciled, because it does not exist on cluster %s: its declaration could not be applied there", o.Home.Name())}
+		return &apply.FollowsError{Err: fmt.Errorf("not reconciled, because it does not exist on cluster %s: its declaration could not be applied there", o.ObjectCluster.Name())}
 	case err != nil:
-		return o.Home.Explain(o.Ref, "read", err)
+		return o.ObjectCluster.Explain(o.Ref, "read", err)
 	}
 	if err := checkRestored(live); err != nil {
 		return err
@@ -124,9 +124,9 @@ func (c *Converger) useEffectiveObject(o *convergedOwner, live *unstructured.Uns
 // a Shoot.
 func (c *Converger) useEffectiveSeed(ctx context.Context, o *convergedOwner) error {
 	ref := ownerRef(render.Owner{Kind: owner.Seed, Name: o.Local.Name()})
-	live, err := o.Home.GetLive(ctx, ref)
+	live, err := o.ObjectCluster.GetLive(ctx, ref)
 	if err != nil {
-		return o.Home.Explain(ref, "read", err)
+		return o.ObjectCluster.Explain(ref, "read", err)
 	}
 	c.recordSeedReport(live)
 	seed, err := c.effectiveObject(ref, live)
@@ -150,7 +150,7 @@ func (c *Converger) effectiveObject(ref apply.Ref, live *unstructured.Unstructur
 		next = live
 	}
 	if c.dryRun.defaulter == nil {
-		c.dryRun.defaulter = render.NewDefaulter(c.landscape, render.At(c.options.Clock.Now()))
+		c.dryRun.defaulter = render.NewDefaulter(c.landscape, render.WithTime(c.options.Clock.Now()))
 	}
 	object, err := c.dryRun.defaulter.Default(DeclarationOf(next))
 	if err != nil {

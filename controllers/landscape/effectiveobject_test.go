@@ -60,7 +60,7 @@ func TestComponentsUseUndeclaredFields(t *testing.T) {
 			defer local.Close()
 			d, _ := c.landscape.Find(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind(), "default", "undeclared")
 			seed, _ := c.landscape.Find(gardencorev1beta1.SchemeGroupVersion.WithKind("Seed").GroupKind(), "", "local")
-			o := &convergedOwner{Owner: owner.Owner{Ref: apply.RefOf(d.Object()), Home: c.connections.clusters[Virtual], Local: local, Input: render.Input{
+			o := &convergedOwner{Owner: owner.Owner{Ref: apply.RefOf(d.Object()), ObjectCluster: c.connections.clusters[Virtual], Local: local, Input: render.Input{
 				Owner:   render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "undeclared"},
 				Objects: map[string]map[string]any{owner.Shoot: d.Object().Object, owner.Seed: seed.Object().Object},
 			}}}

@@ -242,7 +242,7 @@ func TestFollowHandsLeasesOver(t *testing.T) {
 	needsServer(t)
 	f := startFollow(t, func() map[string]*apply.Cluster { return map[string]*apply.Cluster{"test": testCluster(t)} })
 	l := &leaseTest{T: t, name: fmt.Sprintf("lease-%d", server.count.Add(1)), clock: f.clock}
-	got, err := acquireLease(testContext(t), f.first.connections.clusters["test"], l.name, "we", f.clock, func(err error) { f.first.leaseState.cancelLeases(err) }, leaseSighting{}, nil)
+	got, err := acquireLease(testContext(t), f.first.connections.clusters["test"], l.name, "we", f.clock, func(err error) { f.first.leaseState.cancelLeases(err) }, leaseObservation{}, nil)
 	require.NoError(t, err)
 	f.first.mu.Lock()
 	f.first.leaseState.leases = []*heldLease{got}

@@ -101,7 +101,7 @@ func (w *folderLandscape) sync() (*Converger, error) {
 	w.clock.Step(time.Second)
 	err := c.applyDeclarations(testContext(w.T), Virtual, splitByCluster(c.landscape)[Virtual])
 	if err == nil {
-		err = c.answerRemovals(testContext(w.T))
+		err = c.answerRemovalQuestions(testContext(w.T))
 	}
 	return c, err
 }

@@ -220,7 +220,7 @@ func (c *Converger) findDeletingGarden(ctx context.Context) (*convergedOwner, er
 		if o := known[at]; o != nil {
 			return o, nil
 		}
-		return &convergedOwner{converger: c, Owner: owner.Owner{Ref: ref, Home: c.connections.clusters[Runtime], Local: c.connections.clusters[Runtime], Target: c.connections.clusters[Virtual], Input: render.Input{
+		return &convergedOwner{converger: c, Owner: owner.Owner{Ref: ref, ObjectCluster: c.connections.clusters[Runtime], Local: c.connections.clusters[Runtime], Target: c.connections.clusters[Virtual], Input: render.Input{
 			Owner:     render.Owner{Kind: owner.Garden, Name: live.GetName(), UID: string(live.GetUID()), ControlPlaneNamespace: owner.InventoryNamespace},
 			Objects:   map[string]map[string]any{owner.Garden: DeclarationOf(live).Object},
 			GardenAPI: c.landscape.Config.Spec.GardenAPI,

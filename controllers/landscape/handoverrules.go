@@ -44,31 +44,31 @@ func handoverTable() []handoverRule {
 		pool        = "spec.provider.workers.*."
 	)
 	rules := []handoverRule{
-		{shoot, "spec.seedName", leaveBoundSeed, "pkg/scheduler/controller/shoot, subresource shoots/binding"},
-		{shoot, "spec.hibernation.enabled", leaveScheduledHibernation, "pkg/controllermanager/controller/shoot/hibernation"},
-		{shoot, cluster + "version", leaveRaisedVersion, maintenance},
-		{shoot, pool + "kubernetes.version", leaveRaisedVersion, maintenance},
-		{shoot, pool + "machine.image.version", leaveRaisedImage, maintenance},
-		{shoot, "spec.secretBindingName", leaveDroppedSince(34), maintenance},
-		{shoot, "spec.addons", leaveDroppedSince(35), maintenance},
-		{shoot, "spec.dns.providers", leaveDroppedSince(35), maintenance},
-		{shoot, cluster + "kubeControllerManager.podEvictionTimeout", leaveDroppedSince(33), maintenance},
-		{shoot, cluster + "clusterAutoscaler.maxEmptyBulkDelete", leaveDroppedSince(33), maintenance},
-		{shoot, cluster + "kubeScheduler.kubeMaxPDVols", leaveDroppedSince(35), maintenance},
-		{shoot, cluster + "kubeAPIServer.watchCacheSizes.default", leaveDroppedSince(35), maintenance},
-		{shoot, cluster + "kubeAPIServer.enableAnonymousAuthentication", leaveDroppedSince(35), maintenance},
-		{shoot, cluster + "kubeAPIServer.admissionPlugins.*", leaveDroppedSince(0), maintenance},
-		{shoot, pool + "kubernetes.kubelet.featureGates.*", leaveDroppedSince(0), maintenance},
-		{project, "spec.namespace", leaveControllerField, "pkg/controllermanager/controller/project"},
-		{project, "spec.createdBy", leaveControllerField, "plugin/pkg/project/mutator"},
-		{gardenlet, "spec.deployment.helm.ociRepository.ref", leaveAutoUpdatedChart, "pkg/operator/controller/garden"},
-		{gardenlet, "spec.deployment.helm.ociRepository.tag", leaveAutoUpdatedChart, "pkg/operator/controller/garden"},
-		{gardenlet, "spec.deployment.helm.ociRepository.digest", leaveAutoUpdatedChart, "pkg/operator/controller/garden"},
-		{all, "metadata.labels.*", leaveControllerMetadata, "the controllers and admission plugins of the kind"},
-		{all, "metadata.annotations.*", leaveControllerMetadata, "the controllers and admission plugins of the kind"},
+		{shoot, "spec.seedName", handOverBoundSeed, "pkg/scheduler/controller/shoot, subresource shoots/binding"},
+		{shoot, "spec.hibernation.enabled", handOverScheduledHibernation, "pkg/controllermanager/controller/shoot/hibernation"},
+		{shoot, cluster + "version", handOverRaisedVersion, maintenance},
+		{shoot, pool + "kubernetes.version", handOverRaisedVersion, maintenance},
+		{shoot, pool + "machine.image.version", handOverRaisedImage, maintenance},
+		{shoot, "spec.secretBindingName", handOverFieldDroppedSince(34), maintenance},
+		{shoot, "spec.addons", handOverFieldDroppedSince(35), maintenance},
+		{shoot, "spec.dns.providers", handOverFieldDroppedSince(35), maintenance},
+		{shoot, cluster + "kubeControllerManager.podEvictionTimeout", handOverFieldDroppedSince(33), maintenance},
+		{shoot, cluster + "clusterAutoscaler.maxEmptyBulkDelete", handOverFieldDroppedSince(33), maintenance},
+		{shoot, cluster + "kubeScheduler.kubeMaxPDVols", handOverFieldDroppedSince(35), maintenance},
+		{shoot, cluster + "kubeAPIServer.watchCacheSizes.default", handOverFieldDroppedSince(35), maintenance},
+		{shoot, cluster + "kubeAPIServer.enableAnonymousAuthentication", handOverFieldDroppedSince(35), maintenance},
+		{shoot, cluster + "kubeAPIServer.admissionPlugins.*", handOverFieldDroppedSince(0), maintenance},
+		{shoot, pool + "kubernetes.kubelet.featureGates.*", handOverFieldDroppedSince(0), maintenance},
+		{project, "spec.namespace", handOverControllerField, "pkg/controllermanager/controller/project"},
+		{project, "spec.createdBy", handOverControllerField, "plugin/pkg/project/mutator"},
+		{gardenlet, "spec.deployment.helm.ociRepository.ref", handOverAutoUpdatedChart, "pkg/operator/controller/garden"},
+		{gardenlet, "spec.deployment.helm.ociRepository.tag", handOverAutoUpdatedChart, "pkg/operator/controller/garden"},
+		{gardenlet, "spec.deployment.helm.ociRepository.digest", handOverAutoUpdatedChart, "pkg/operator/controller/garden"},
+		{all, "metadata.labels.*", handOverControllerMetadata, "the controllers and admission plugins of the kind"},
+		{all, "metadata.annotations.*", handOverControllerMetadata, "the controllers and admission plugins of the kind"},
 	}
 	for _, component := range []string{"kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubelet", "kubeProxy"} {
-		rules = append(rules, handoverRule{shoot, cluster + component + ".featureGates.*", leaveDroppedSince(0), maintenance})
+		rules = append(rules, handoverRule{shoot, cluster + component + ".featureGates.*", handOverFieldDroppedSince(0), maintenance})
 	}
 	return rules
 }
@@ -99,27 +99,27 @@ func isPersonManager(manager string) bool {
 	return strings.HasPrefix(manager, "kubectl-") || slices.Contains([]string{"kubectl", "before-first-apply", "k9s", "gardener-dashboard"}, manager)
 }
 
-// leaveBoundSeed: a bound Shoot stays on its Seed.
-func leaveBoundSeed(c apply.FieldConflict) (string, bool) {
+// handOverBoundSeed: a bound Shoot stays on its Seed.
+func handOverBoundSeed(c apply.FieldConflict) (string, bool) {
 	return "the Shoot is bound to this Seed", c.Live != nil && !c.DeclarationChanged
 }
 
-// leaveScheduledHibernation: with schedules, they and people decide about hibernation, and so does
-// a commit that changes the value.
-func leaveScheduledHibernation(c apply.FieldConflict) (string, bool) {
+// handOverScheduledHibernation: with schedules, they and people decide about hibernation, and so
+// does a commit that changes the value.
+func handOverScheduledHibernation(c apply.FieldConflict) (string, bool) {
 	schedules, _, _ := unstructured.NestedSlice(c.Object.Object, "spec", "hibernation", "schedules")
 	return "spec.hibernation.schedules decide", c.Live != nil && !c.DeclarationChanged && len(schedules) > 0
 }
 
-// leaveRaisedVersion: the API forbids to downgrade a Kubernetes version that maintenance has
+// handOverRaisedVersion: the API forbids to downgrade a Kubernetes version that maintenance has
 // raised.
-func leaveRaisedVersion(c apply.FieldConflict) (string, bool) {
+func handOverRaisedVersion(c apply.FieldConflict) (string, bool) {
 	return raisedReason(c, "kubernetesVersion"), isControllerManager(c.Manager) && isOlderVersion(c.Declared, c.Live)
 }
 
-// leaveRaisedImage: an image that maintenance has raised stays until a commit declares another one,
-// even an older one.
-func leaveRaisedImage(c apply.FieldConflict) (string, bool) {
+// handOverRaisedImage: an image that maintenance has raised stays until a commit declares another
+// one, even an older one.
+func handOverRaisedImage(c apply.FieldConflict) (string, bool) {
 	return raisedReason(c, "machineImageVersion"), isControllerManager(c.Manager) && !c.DeclarationChanged && isOlderVersion(c.Declared, c.Live) &&
 		poolImageName(c.Object, c.Key) == poolImageName(c.LiveObject, c.Key)
 }
@@ -160,9 +160,9 @@ func parseVersion(v any) (*version.Version, bool) {
 	return parsed, err == nil
 }
 
-// leaveDroppedSince: maintenance removes fields that a minor version no longer supports when it
-// updates to that version.
-func leaveDroppedSince(minor uint) func(apply.FieldConflict) (string, bool) {
+// handOverFieldDroppedSince: maintenance removes fields that a minor version no longer supports
+// when it updates to that version.
+func handOverFieldDroppedSince(minor uint) func(apply.FieldConflict) (string, bool) {
 	return func(c apply.FieldConflict) (string, bool) {
 		path := []string{"spec", "kubernetes", "version"}
 		declared, _, _ := unstructured.NestedString(c.Object.Object, path...)
@@ -174,19 +174,19 @@ func leaveDroppedSince(minor uint) func(apply.FieldConflict) (string, bool) {
 	}
 }
 
-// leaveControllerField: a controller sets the field permanently.
-func leaveControllerField(c apply.FieldConflict) (string, bool) {
+// handOverControllerField: a controller sets the field permanently.
+func handOverControllerField(c apply.FieldConflict) (string, bool) {
 	return "a controller sets it", c.Live != nil && isControllerManager(c.Manager)
 }
 
-// leaveAutoUpdatedChart: with the label, the operator may change the chart version.
-func leaveAutoUpdatedChart(c apply.FieldConflict) (string, bool) {
+// handOverAutoUpdatedChart: with the label, the operator may change the chart version.
+func handOverAutoUpdatedChart(c apply.FieldConflict) (string, bool) {
 	const label = operatorv1alpha1.LabelAutoUpdateGardenlet
 	return "label " + label, c.Live != nil && isControllerManager(c.Manager) && c.LiveObject.GetLabels()[label] == "true"
 }
 
-// leaveControllerMetadata: controllers store state in labels and annotations of Gardener.
-func leaveControllerMetadata(c apply.FieldConflict) (string, bool) {
+// handOverControllerMetadata: controllers store state in labels and annotations of Gardener.
+func handOverControllerMetadata(c apply.FieldConflict) (string, bool) {
 	domain, _, _ := strings.Cut(c.Key, "/")
 	return "controllers keep their state in it", c.Live != nil && isControllerManager(c.Manager) &&
 		(domain == "gardener.cloud" || strings.HasSuffix(domain, ".gardener.cloud"))

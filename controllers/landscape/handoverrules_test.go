@@ -233,7 +233,7 @@ func TestComponentsUseHandedOverFields(t *testing.T) {
 			require.NoError(t, err)
 			defer local.Close()
 			d, _ := c.landscape.Find(live.GroupVersionKind().GroupKind(), "default", "followed")
-			o := &convergedOwner{Owner: owner.Owner{Ref: apply.RefOf(live), Home: c.connections.clusters[Virtual], Local: local, Input: render.Input{
+			o := &convergedOwner{Owner: owner.Owner{Ref: apply.RefOf(live), ObjectCluster: c.connections.clusters[Virtual], Local: local, Input: render.Input{
 				Owner: render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "followed"}, TargetVersion: "1.33.1",
 				Objects: map[string]map[string]any{owner.Shoot: d.Object().Object},
 			}}}
@@ -273,7 +273,7 @@ func TestVersionsOfGardenletsAreHandedOver(t *testing.T) {
 		"without a label":     {&unstructured.Unstructured{Object: map[string]any{}}, "gardener-operator", "v1.150.0", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			why, handed := leaveAutoUpdatedChart(apply.FieldConflict{LiveObject: c.live, Manager: c.by, Live: c.value})
+			why, handed := handOverAutoUpdatedChart(apply.FieldConflict{LiveObject: c.live, Manager: c.by, Live: c.value})
 			assert.Equal(t, c.want, handed)
 			assert.Equal(t, "label operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref", why)
 		})

@@ -41,8 +41,8 @@ type ObjectStatus struct {
 	// FailedSync is the last sync, if it failed.
 	FailedSync *landscapev1alpha1.SyncRecord `json:"failedSync,omitempty"`
 	// Held and Waits are inlined in JSON.
-	Held  HeldCounts    `json:"-"`
-	Waits PendingCauses `json:"-"`
+	Held          HeldCounts    `json:"-"`
+	PendingCauses PendingCauses `json:"-"`
 }
 
 // HeldCounts contains the deletions and recreations that wait for an approval.
@@ -76,7 +76,7 @@ func (o ObjectStatus) MarshalJSON() ([]byte, error) {
 		fields
 		HeldCounts
 		PendingCauses
-	}{fields(o), o.Held, o.Waits})
+	}{fields(o), o.Held, o.PendingCauses})
 }
 
 // holdReason returns why an object is held, according to the Landscape object, or "" if it is not,
@@ -125,15 +125,15 @@ func (c *Converger) readLandscapeObject(ctx context.Context, now time.Time) (*Ob
 	// The operator syncs only one of two objects with the same name, and reports NameTaken for the
 	// other.
 	out := slices.MinFunc(found, func(a, b *ObjectStatus) int {
-		return cmp.Or(cmp.Compare(nameTakenRank(a), nameTakenRank(b)), cmp.Compare(a.Namespace, b.Namespace))
+		return cmp.Or(cmp.Compare(nameConflictRank(a), nameConflictRank(b)), cmp.Compare(a.Namespace, b.Namespace))
 	})
-	if out.Waits.Operator = c.readStaleOperator(ctx, now); out.Waits.Operator != nil {
+	if out.PendingCauses.Operator = c.readStaleOperator(ctx, now); out.PendingCauses.Operator != nil {
 		out.Ready = false // its last status is outdated
 	}
 	return out, nil
 }
 
-func nameTakenRank(o *ObjectStatus) int {
+func nameConflictRank(o *ObjectStatus) int {
 	if o.Reason == landscapev1alpha1.ReasonNameTaken {
 		return 1
 	}
@@ -159,13 +159,13 @@ func objectStatus(l *landscapev1alpha1.Landscape, now time.Time) *ObjectStatus {
 	said := int(l.Status.HeldCount)
 	for _, cond := range l.Status.Conditions {
 		if cond.Type == landscapev1alpha1.LandscapeOperationsWaiting && cond.Status == gardencorev1beta1.ConditionTrue {
-			out.Waits.Operations = cond.Message
+			out.PendingCauses.Operations = cond.Message
 		}
 		if cond.Type == landscapev1alpha1.LandscapeDependenciesMissing && cond.Status == gardencorev1beta1.ConditionTrue {
-			out.Waits.Dependencies = cond.Message
+			out.PendingCauses.Dependencies = cond.Message
 		}
 		if cond.Type == landscapev1alpha1.LandscapeGardenletsWorking && cond.Status == gardencorev1beta1.ConditionTrue {
-			out.Waits.Gardenlets = cond.Message
+			out.PendingCauses.Gardenlets = cond.Message
 		}
 		if cond.Type == landscapev1alpha1.LandscapeReady {
 			out.Ready, out.Reason, out.Message = cond.Status == gardencorev1beta1.ConditionTrue, cond.Reason, cond.Message

@@ -94,7 +94,7 @@ func TestObjectStatus(t *testing.T) {
 			*o = ObjectStatus{Namespace: "garden", Name: "local"}
 		}},
 		"operations wait": {changes{withTrueCondition(landscapev1alpha1.LandscapeOperationsWaiting, "operation a: nobody\ndoes it")}, func(o *ObjectStatus) {
-			o.Waits.Operations = "operation a: nobody\ndoes it"
+			o.PendingCauses.Operations = "operation a: nobody\ndoes it"
 		}},
 		"a window is closed": {changes{withReady("True", "Waiting", "waiting for the next window")}, func(o *ObjectStatus) { o.Reason, o.Message = "Waiting", "waiting for the next window" }},
 		"the first one waits": {changes{withReady("Unknown", "Waiting", "waiting for Landscape base")}, func(o *ObjectStatus) {
@@ -119,10 +119,10 @@ func TestObjectStatus(t *testing.T) {
 			o.Held = HeldCounts{Count: 4, ByCluster: map[string]int{"virtual": 1, "eu-1": 1, "eu-2": 2}, reasons: map[string]string{"virtual ": "", "eu-1 ": "", "eu-2 ": "", "eu-2 stuck": "finalizers"}}
 		}},
 		"gardenlets are at work": {changes{withTrueCondition(landscapev1alpha1.LandscapeGardenletsWorking, "waiting for the gardenlets: Seed a")}, func(o *ObjectStatus) {
-			o.Waits.Gardenlets = "waiting for the gardenlets: Seed a"
+			o.PendingCauses.Gardenlets = "waiting for the gardenlets: Seed a"
 		}},
 		"another one is missing": {changes{withTrueCondition(landscapev1alpha1.LandscapeDependenciesMissing, "Landscape base does not exist")}, func(o *ObjectStatus) {
-			o.Waits.Dependencies = "Landscape base does not exist"
+			o.PendingCauses.Dependencies = "Landscape base does not exist"
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ const (
 // LeaseHeldError names the process that holds the lease.
 type LeaseHeldError struct {
 	Cluster, Lease, Holder string
-	Since, Renewed         time.Time
+	HeldSince, Renewed     time.Time
 	duration               time.Duration
 }
 
@@ -59,17 +59,17 @@ func (e *LeaseHeldError) Error() string {
 	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s (renewed %s): wait until it is done, or stop it", e.Cluster, leasesNamespace, e.Lease, HolderText(e.Holder), e.Renewed.UTC().Format(time.RFC3339))
 }
 
-// permanentHolders matches the identities of processes that hold a lease until they end: Pergola's
-// and upstream's operator and gardenlet (host names are pod names).
-var permanentHolders = regexp.MustCompile(`_pergola-(operator|gardenlet)_|^(gardener-operator|gardenlet)-`)
+// permanentHolderPattern matches the identities of processes that hold a lease until they end:
+// Pergola's and upstream's operator and gardenlet (host names are pod names).
+var permanentHolderPattern = regexp.MustCompile(`_pergola-(operator|gardenlet)_|^(gardener-operator|gardenlet)-`)
 
-func (e *LeaseHeldError) isPermanent() bool { return permanentHolders.MatchString(e.Holder) }
+func (e *LeaseHeldError) isPermanent() bool { return permanentHolderPattern.MatchString(e.Holder) }
 
 // permanentHolderText explains what to do while such a process runs. Suspending the Landscape does
 // not help: its operator keeps the lease.
 func (e *LeaseHeldError) permanentHolderText() string {
 	where := fmt.Sprintf("cluster %s: %%s: %s has held lease %s/%s since %s (renewed %s): %%s; pergola diff --live and apply --dry-run work meanwhile",
-		e.Cluster, HolderText(e.Holder), leasesNamespace, e.Lease, e.Since.UTC().Format(time.RFC3339), e.Renewed.UTC().Format(time.RFC3339))
+		e.Cluster, HolderText(e.Holder), leasesNamespace, e.Lease, e.HeldSince.UTC().Format(time.RFC3339), e.Renewed.UTC().Format(time.RFC3339))
 	if e.Lease == gardenletLease {
 		return fmt.Sprintf(where, "a gardenlet reconciles this seed", "the operator sends pushed changes to it; to apply from here, stop it first")
 	}
@@ -113,8 +113,8 @@ type LeaseWait struct {
 	Remaining time.Duration
 }
 
-// leaseSighting is a lease of another process, and since when its content is unchanged.
-type leaseSighting struct {
+// leaseObservation is a lease of another process, and since when its content is unchanged.
+type leaseObservation struct {
 	held  *LeaseHeldError
 	since time.Time
 }
@@ -122,7 +122,7 @@ type leaseSighting struct {
 // String returns one line for people.
 func (w LeaseWait) String() string {
 	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s since %s (renewed %s): waiting up to %s more to see whether it is alive",
-		w.HeldBy.Cluster, leasesNamespace, w.HeldBy.Lease, w.HeldBy.Holder, w.HeldBy.Since.UTC().Format(time.RFC3339), w.HeldBy.Renewed.UTC().Format(time.RFC3339), w.Remaining.Round(time.Second))
+		w.HeldBy.Cluster, leasesNamespace, w.HeldBy.Lease, w.HeldBy.Holder, w.HeldBy.HeldSince.UTC().Format(time.RFC3339), w.HeldBy.Renewed.UTC().Format(time.RFC3339), w.Remaining.Round(time.Second))
 }
 
 // acquireLease acquires a free lease. It watches a held one until it is clear whether the holder is
@@ -133,9 +133,9 @@ func (w LeaseWait) String() string {
 //
 // seen is an earlier sighting of the lease, so that waits for several leases overlap; waiting is
 // called once after leaseWaitNotice.
-func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker, lost func(error), seen leaseSighting, waiting func(LeaseWait)) (*heldLease, error) {
+func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker, lost func(error), seen leaseObservation, waiting func(LeaseWait)) (*heldLease, error) {
 	l := &heldLease{cluster: c.Name(), name: name, holder: holder, clock: clk}
-	if err := l.attach(c, lost); err != nil {
+	if err := l.useConnection(c, lost); err != nil {
 		return nil, err
 	}
 	tick := clk.NewTicker(leaseRetryInterval)
@@ -178,21 +178,21 @@ func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, cl
 	}
 }
 
-// sightLease returns who else holds a lease; the sighting is empty if no one does.
-func sightLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker) (leaseSighting, error) {
+// observeLease returns who else holds a lease; the sighting is empty if no one does.
+func observeLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker) (leaseObservation, error) {
 	l := &heldLease{cluster: c.Name(), name: name, holder: holder, clock: clk}
-	if err := l.attach(c, nil); err != nil {
-		return leaseSighting{}, err
+	if err := l.useConnection(c, nil); err != nil {
+		return leaseObservation{}, err
 	}
 	current, err := l.client.CoordinationV1().Leases(leasesNamespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return leaseSighting{}, err
+		return leaseObservation{}, err
 	}
-	return leaseSighting{held: l.otherHolder(current), since: clk.Now()}, nil
+	return leaseObservation{held: l.otherHolder(current), since: clk.Now()}, nil
 }
 
-// attach makes the lease use the connection and the callback of another converger.
-func (l *heldLease) attach(c *apply.Cluster, lost func(error)) error {
+// useConnection makes the lease use the connection and the callback of another converger.
+func (l *heldLease) useConnection(c *apply.Cluster, lost func(error)) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", c.Name(), err)
@@ -252,7 +252,7 @@ func (l *heldLease) otherHolder(current *coordinationv1.Lease) *LeaseHeldError {
 	}
 	return &LeaseHeldError{
 		Cluster: l.cluster, Lease: l.name, Holder: holder,
-		Since: ptr.Deref(current.Spec.AcquireTime, metav1.MicroTime{}).Time, Renewed: ptr.Deref(current.Spec.RenewTime, metav1.MicroTime{}).Time,
+		HeldSince: ptr.Deref(current.Spec.AcquireTime, metav1.MicroTime{}).Time, Renewed: ptr.Deref(current.Spec.RenewTime, metav1.MicroTime{}).Time,
 		duration: time.Duration(ptr.Deref(current.Spec.LeaseDurationSeconds, 0)) * time.Second,
 	}
 }
@@ -338,9 +338,9 @@ func (l *heldLease) recordRenewal(at time.Time) {
 	l.renewed = at
 }
 
-// isSure reports whether no other process can hold the lease. A process that was paused may not
-// know yet that it has lost it.
-func (l *heldLease) isSure() bool {
+// isExclusive reports whether no other process can hold the lease. A process that was paused may
+// not know yet that it has lost it.
+func (l *heldLease) isExclusive() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.renewed.IsZero() && l.clock.Since(l.renewed) < leaseDuration

@@ -38,7 +38,7 @@ func newLeaseTest(t *testing.T) *leaseTest {
 
 // acquire acquires the lease, and releases it at the end of the test.
 func (l *leaseTest) acquire(c *apply.Cluster, holder string) (*heldLease, error) {
-	got, err := acquireLease(testContext(l.T), c, l.name, holder, l.clock, func(err error) { l.lost <- err }, leaseSighting{}, nil)
+	got, err := acquireLease(testContext(l.T), c, l.name, holder, l.clock, func(err error) { l.lost <- err }, leaseObservation{}, nil)
 	if got != nil {
 		l.Cleanup(got.release)
 	}
@@ -77,10 +77,10 @@ type acquireOutcome struct {
 
 // acquireInBackground acquires while the test continues; the channel receives the outcome.
 func (l *leaseTest) acquireInBackground(holder string) chan acquireOutcome {
-	return l.acquireInBackgroundAfter(holder, leaseSighting{}, nil)
+	return l.acquireInBackgroundAfter(holder, leaseObservation{}, nil)
 }
 
-func (l *leaseTest) acquireInBackgroundAfter(holder string, seen leaseSighting, waiting func(LeaseWait)) chan acquireOutcome {
+func (l *leaseTest) acquireInBackgroundAfter(holder string, seen leaseObservation, waiting func(LeaseWait)) chan acquireOutcome {
 	out := make(chan acquireOutcome, 1)
 	c := testCluster(l.T, func(config *rest.Config) { config.Wrap(l.countResponses) })
 	go func() {
@@ -240,7 +240,7 @@ func TestLeaseWaitIsReported(t *testing.T) {
 	l := newLeaseTest(t)
 	l.writeAs("crashed", l.clock.Now())
 	var told []LeaseWait
-	got, _ := stepUntilOutcome(l, l.acquireInBackgroundAfter("we", leaseSighting{}, func(w LeaseWait) { told = append(told, w) }))
+	got, _ := stepUntilOutcome(l, l.acquireInBackgroundAfter("we", leaseObservation{}, func(w LeaseWait) { told = append(told, w) }))
 	require.NoError(t, got.err)
 	t.Cleanup(got.lease.release)
 	require.Len(t, told, 1)
@@ -254,7 +254,7 @@ func TestPermanentHolderIsReportedAtOnce(t *testing.T) {
 	l := newLeaseTest(t)
 	holder := "pergola-operator-7d4_pergola-operator_1_x2b4c"
 	ask := func() error {
-		_, err := acquireLease(testContext(t), testCluster(t), l.name, "we", l.clock, func(error) {}, leaseSighting{}, func(w LeaseWait) { t.Error("nobody waits:", w) })
+		_, err := acquireLease(testContext(t), testCluster(t), l.name, "we", l.clock, func(error) {}, leaseObservation{}, func(w LeaseWait) { t.Error("nobody waits:", w) })
 		return err
 	}
 	for _, ago := range []time.Duration{0, leaseDuration - time.Second, -leaseRenewInterval} {
@@ -265,7 +265,7 @@ func TestPermanentHolderIsReportedAtOnce(t *testing.T) {
 		assert.NotContains(t, err.Error(), "wait until it is done")
 	}
 	l.writeAs(holder, l.clock.Now().Add(-leaseDuration))
-	got, took := stepUntilOutcome(l, l.acquireInBackgroundAfter("we", leaseSighting{}, func(LeaseWait) {}))
+	got, took := stepUntilOutcome(l, l.acquireInBackgroundAfter("we", leaseObservation{}, func(LeaseWait) {}))
 	require.NoError(t, got.err)
 	t.Cleanup(got.lease.release)
 	assert.GreaterOrEqual(t, took, leaseDuration, "it is watched")
@@ -282,7 +282,7 @@ func TestEarlierSightingShortensWait(t *testing.T) {
 	l := newLeaseTest(t)
 	l.writeAs("crashed", l.clock.Now())
 	c := testCluster(t)
-	seen, err := sightLease(testContext(t), c, l.name, "we", l.clock)
+	seen, err := observeLease(testContext(t), c, l.name, "we", l.clock)
 	require.NoError(t, err)
 	l.clock.Step(leaseDuration)
 	got, err := acquireLease(testContext(t), c, l.name, "we", l.clock, func(error) {}, seen, nil)
@@ -292,7 +292,7 @@ func TestEarlierSightingShortensWait(t *testing.T) {
 	// A holder that has renewed since then is alive.
 	other := newLeaseTest(t)
 	other.writeAs("living", other.clock.Now())
-	seen, err = sightLease(testContext(t), c, other.name, "we", other.clock)
+	seen, err = observeLease(testContext(t), c, other.name, "we", other.clock)
 	require.NoError(t, err)
 	other.writeAs("living", other.clock.Now().Add(leaseRenewInterval))
 	other.clock.Step(leaseDuration)
@@ -347,7 +347,7 @@ func TestOneOfManyGetsTheLease(t *testing.T) {
 	clusters := make([]*heldLease, many)
 	for i := range clusters {
 		clusters[i] = &heldLease{cluster: "test", name: l.name, holder: fmt.Sprint("holder-", i), clock: l.clock}
-		require.NoError(t, clusters[i].attach(testCluster(t), nil))
+		require.NoError(t, clusters[i].useConnection(testCluster(t), nil))
 	}
 	results := make(chan error, many)
 	for _, c := range clusters {

@@ -5,13 +5,13 @@ import (
 	"regexp"
 )
 
-// pergolaHolder matches the identities of Pergola's processes in leases: host (the name of a pod),
-// command, process id, and a suffix that makes it unique.
-var pergolaHolder = regexp.MustCompile(`^(.+)_pergola-([a-z-]+)_([0-9]+)_[a-z0-9]+$`)
+// pergolaHolderPattern matches the identities of Pergola's processes in leases: host (the name of a
+// pod), command, process id, and a suffix that makes it unique.
+var pergolaHolderPattern = regexp.MustCompile(`^(.+)_pergola-([a-z-]+)_([0-9]+)_[a-z0-9]+$`)
 
 // HolderText returns the holder of a lease for people. Other identities are unchanged.
 func HolderText(holder string) string {
-	found := pergolaHolder.FindStringSubmatch(holder)
+	found := pergolaHolderPattern.FindStringSubmatch(holder)
 	switch {
 	case found == nil:
 		return holder

@@ -71,16 +71,16 @@ func (c *Converger) fleetMember(o *convergedOwner) fleet.Member[*convergedOwner]
 	m := fleet.Member[*convergedOwner]{
 		ID: o.String(), Pool: o.String(),
 		New:      func() *convergedOwner { return o },
-		Converge: func(ctx context.Context, _ *convergedOwner) error { return c.convergeOne(ctx, o) },
+		Converge: func(ctx context.Context, _ *convergedOwner) error { return c.convergeOwner(ctx, o) },
 	}
 	switch o.Input.Owner.Kind {
 	case owner.Seed:
 		m.Converge = func(ctx context.Context, _ *convergedOwner) error {
 			if err := c.acquireRoleLease(ctx, o.Local.Name(), gardenletLease); err != nil {
-				c.markUnknown(ctx, o, err)
+				c.setConditionsUnknown(ctx, o, err)
 				return fmt.Errorf("%s: %w", o, err)
 			}
-			return c.convergeOne(ctx, o)
+			return c.convergeOwner(ctx, o)
 		}
 	case owner.Shoot:
 		m.Pool, m.After = o.Local.Name(), []string{render.Owner{Kind: owner.Seed, Name: o.Local.Name()}.String()}

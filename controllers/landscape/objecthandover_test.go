@@ -107,6 +107,6 @@ func TestHasGivenUp(t *testing.T) {
 		"garden local/empty":           false,
 		"source:landscape.empty/other": false,
 	} {
-		assert.Equal(t, want, a.hasGivenUp(origin, ref("v1beta1")), origin)
+		assert.Equal(t, want, a.hasReleased(origin, ref("v1beta1")), origin)
 	}
 }

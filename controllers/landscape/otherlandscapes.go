@@ -119,7 +119,7 @@ func (c *Converger) readOtherLandscapes(ctx context.Context, cluster string) (*o
 	var err error
 	// Read removals before inventories: a landscape that has answered has the object, if declared,
 	// in its inventory by then.
-	if a.removals, err = c.readRemovals(ctx); err != nil {
+	if a.removals, err = c.readRemovalQuestions(ctx); err != nil {
 		return nil, err
 	}
 	if a.landscapes, err = c.readOtherInventories(ctx, cluster); err != nil {
@@ -135,9 +135,9 @@ func (c *Converger) readOtherLandscapes(ctx context.Context, cluster string) (*o
 	return a, nil
 }
 
-// isDesiredElsewhere reports whether another landscape declares an object that this one no longer
+// isDeclaredElsewhere reports whether another landscape declares an object that this one no longer
 // declares.
-func (a *otherLandscapes) isDesiredElsewhere(ref apply.Ref) bool {
+func (a *otherLandscapes) isDeclaredElsewhere(ref apply.Ref) bool {
 	return slices.ContainsFunc(a.landscapes, func(n *otherLandscape) bool { return n.hasClaim(ref) })
 }
 
@@ -152,9 +152,9 @@ func (a *otherLandscapes) isDeclaredBy(origin string, ref apply.Ref) (declared, 
 	return n != nil && n.hasClaim(ref), true
 }
 
-// hasGivenUp reports whether the landscape in the origin of an object no longer has it in its
+// hasReleased reports whether the landscape in the origin of an object no longer has it in its
 // inventory. It is false without an inventory.
-func (a *otherLandscapes) hasGivenUp(origin string, ref apply.Ref) bool {
+func (a *otherLandscapes) hasReleased(origin string, ref apply.Ref) bool {
 	name, is := a.landscapeOf(origin)
 	if !is {
 		return false
@@ -230,7 +230,7 @@ func PendingMoveSources(err error) []string {
 				if !slices.Contains(out, elsewhere.landscape) {
 					out = append(out, elsewhere.landscape)
 				}
-			case e.Reason != apply.SkippedDependency:
+			case e.Reason != apply.ReasonSkippedDependency:
 				only = false
 			}
 		default:
@@ -289,10 +289,10 @@ func (a *otherLandscapes) holdPossiblyMoved(entries []apply.Entry) (held []apply
 	return held, rest
 }
 
-// filesCurrentAt returns when the files of this converger were known to be the newest.
-func (c *Converger) filesCurrentAt() time.Time {
-	if c.options.FilesCurrentAt != nil {
-		return c.options.FilesCurrentAt()
+// filesConfirmedAt returns when the files of this converger were known to be the newest.
+func (c *Converger) filesConfirmedAt() time.Time {
+	if c.options.FilesConfirmedAt != nil {
+		return c.options.FilesConfirmedAt()
 	}
 	return c.createdAt
 }

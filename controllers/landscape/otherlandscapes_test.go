@@ -92,7 +92,7 @@ func TestMovesAreHandedOver(t *testing.T) {
 		other.mustSync()
 		from.write("a.yaml", mapFile("move-stays"))
 		from.mustSync()
-		require.NoError(t, stale.answerRemovals(testContext(t)))
+		require.NoError(t, stale.answerRemovalQuestions(testContext(t)))
 		from.mustSync()
 		assert.NotEmpty(t, uidOf(t, "move-x"), "who did not look at its files since does not count")
 		from.syncUntilDeleted("move-x", other)
@@ -118,7 +118,7 @@ func TestMovesAreHandedOver(t *testing.T) {
 			}
 			from.clock.Step(time.Second)
 			other.clock.SetTime(from.clock.Now())
-			require.NoError(t, other.newConverger().answerRemovals(testContext(t)))
+			require.NoError(t, other.newConverger().answerRemovalQuestions(testContext(t)))
 			if len(held) == 1 && len(held[0].Objects) == 2 {
 				id = held[0].Approval
 			}
@@ -187,7 +187,7 @@ func (w *folderLandscape) syncUntilDeleted(name string, others ...*folderLandsca
 		w.clock.Step(time.Second)
 		for _, o := range others {
 			o.clock.SetTime(w.clock.Now())
-			require.NoError(w, o.newConverger().answerRemovals(testContext(w.T)))
+			require.NoError(w, o.newConverger().answerRemovalQuestions(testContext(w.T)))
 		}
 		return uidOf(w.T, name) == ""
 	}, 20*time.Second, 50*time.Millisecond)
@@ -225,7 +225,7 @@ func TestTwoLandscapesDeclareTheSame(t *testing.T) {
 // theirs, or follows from one.
 func TestMovesFrom(t *testing.T) {
 	has := func(name string) error {
-		return &apply.ObjectError{Reason: apply.OwnedElsewhere, Err: &declaredElsewhereError{landscape: name, file: "x.yaml"}}
+		return &apply.ObjectError{Reason: apply.ReasonOwnedElsewhere, Err: &declaredElsewhereError{landscape: name, file: "x.yaml"}}
 	}
 	follows := &apply.FollowsError{Err: errors.New("Shoot a/b: not reconciled")}
 	for name, test := range map[string]struct {
@@ -235,11 +235,11 @@ func TestMovesFrom(t *testing.T) {
 		"nothing":                    {nil, nil},
 		"one":                        {fmt.Errorf("declarations: %w", apply.Errors{has("a").(*apply.ObjectError)}), []string{"a"}},
 		"several":                    {errors.Join(fmt.Errorf("declarations: %w", errors.Join(has("a"), has("b"), has("a"))), follows), []string{"a", "b"}},
-		"what is skipped for it":     {errors.Join(has("a"), &apply.ObjectError{Reason: apply.SkippedDependency, Message: "waits"}), []string{"a"}},
-		"another object is no good":  {errors.Join(has("a"), &apply.ObjectError{Reason: apply.Invalid, Message: "no"}), nil},
+		"what is skipped for it":     {errors.Join(has("a"), &apply.ObjectError{Reason: apply.ReasonSkippedDependency, Message: "waits"}), []string{"a"}},
+		"another object is no good":  {errors.Join(has("a"), &apply.ObjectError{Reason: apply.ReasonInvalid, Message: "no"}), nil},
 		"something else went wrong":  {errors.Join(has("a"), fmt.Errorf("reading: %w", errors.New("no connection"))), nil},
-		"another owner of an object": {errors.Join(has("a"), &apply.ObjectError{Reason: apply.OwnedElsewhere, Message: "it belongs to x"}), nil},
-		"a text like it":             {&apply.ObjectError{Reason: apply.OwnedElsewhere, Message: (&declaredElsewhereError{landscape: "a"}).Error()}, nil},
+		"another owner of an object": {errors.Join(has("a"), &apply.ObjectError{Reason: apply.ReasonOwnedElsewhere, Message: "it belongs to x"}), nil},
+		"a text like it":             {&apply.ObjectError{Reason: apply.ReasonOwnedElsewhere, Message: (&declaredElsewhereError{landscape: "a"}).Error()}, nil},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, PendingMoveSources(test.err)) })
 	}

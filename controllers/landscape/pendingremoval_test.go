@@ -83,7 +83,7 @@ func answerQuestions(from, other *folderLandscape) {
 	from.Helper()
 	other.clock.SetTime(from.clock.Now().Add(time.Second))
 	require.Eventually(from, func() bool {
-		require.NoError(from, other.newConverger().answerRemovals(testContext(from.T)))
+		require.NoError(from, other.newConverger().answerRemovalQuestions(testContext(from.T)))
 		c := from.newConverger()
 		around, err := c.readOtherLandscapes(testContext(from.T), Virtual)
 		require.NoError(from, err)

@@ -45,7 +45,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 	for _, name := range []string{Runtime, Virtual} {
 		p.Notes, p.UnreadableSecrets = append(p.Notes, undecryptableNotes(parts[name].undecryptable)...), p.UnreadableSecrets+len(parts[name].undecryptable)
 		if c.isVirtualPending(ctx, name) {
-			found := plan.CompareBundles(nil, slices.DeleteFunc(DeclarationBundles(c.landscape, nil), func(p plan.PlacedBundle) bool { return p.Cluster != name }))
+			found := plan.CompareBundles(nil, slices.DeleteFunc(DeclarationBundles(c.landscape, nil), func(p plan.ClusterBundle) bool { return p.Cluster != name }))
 			for i := range found.Items {
 				found.Items[i].Owner = "landscape " + c.landscape.Config.Name
 			}
@@ -116,7 +116,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	judged := c.newDeletionJudge(ctx, cluster, len(s.Objects)+len(d.undecryptable), around)
 	found, err := c.connections.engine.Plan(ctx, c.connections.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
 		AllowEmpty: len(d.undecryptable) > 0 || removed, // not empty with their key
-		Admit:      c.admitChange, CompleteDeclaration: c.completeDeclaration, OnDryRun: c.recordDryRun, IsDeclaredElsewhere: around.isDesiredElsewhere, IsDeclaredBy: around.isDeclaredBy, IsGivenUp: around.hasGivenUp,
+		Admit:      c.admitChange, CompleteDeclaration: c.completeDeclaration, OnDryRun: c.recordDryRun, IsDeclaredElsewhere: around.isDeclaredElsewhere, IsDeclaredBy: around.isDeclaredBy, IsReleasedBy: around.hasReleased,
 		ApprovePrune: func(entries []apply.Entry) []apply.HeldObject {
 			var held []apply.HeldObject
 			for _, v := range judged.prune(slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return isUndecryptable(d.undecryptable, e.Ref) })) {

@@ -172,7 +172,7 @@ func (c *Converger) EnsureNamespace(ctx context.Context, cluster, name string) e
 
 // ReferencedNames returns the names of Secrets and ConfigMaps that an object refers to.
 func ReferencedNames(object *unstructured.Unstructured) map[string]bool {
-	return landscapes.ReferredNames(object.Object["spec"])
+	return landscapes.ReferencedNames(object.Object["spec"])
 }
 
 // OperationsBundle is the label of the operation records: without them operations would be

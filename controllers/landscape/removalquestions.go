@@ -67,15 +67,15 @@ func parseQuestions(o *unstructured.Unstructured) []removalQuestion {
 	return out
 }
 
-// readRemovals returns the questions of this landscape, without a request.
-func (c *Converger) readRemovals(ctx context.Context) (*removalQuestions, error) {
+// readRemovalQuestions returns the questions of this landscape, without a request.
+func (c *Converger) readRemovalQuestions(ctx context.Context) (*removalQuestions, error) {
 	out := &removalQuestions{now: c.options.Clock.Now(), answers: map[string]map[string]bool{}, preserved: map[string]bool{}}
-	live, err := c.connections.clusters[Runtime].Get(ctx, c.removalsRef(c.landscape.Config.Name))
+	live, err := c.connections.clusters[Runtime].Get(ctx, c.removalQuestionsRef(c.landscape.Config.Name))
 	if apierrors.IsNotFound(err) {
 		return out, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("removals of landscape %s: %w", c.landscape.Config.Name, c.connections.clusters[Runtime].Explain(c.removalsRef(c.landscape.Config.Name), "read", err))
+		return nil, fmt.Errorf("removals of landscape %s: %w", c.landscape.Config.Name, c.connections.clusters[Runtime].Explain(c.removalQuestionsRef(c.landscape.Config.Name), "read", err))
 	}
 	out.isStored, out.questions = true, parseQuestions(live)
 	data, _, _ := unstructured.NestedStringMap(live.Object, "data")
@@ -90,7 +90,7 @@ func (c *Converger) readRemovals(ctx context.Context) (*removalQuestions, error)
 	return out, nil
 }
 
-func (c *Converger) removalsRef(landscape string) apply.Ref {
+func (c *Converger) removalQuestionsRef(landscape string) apply.Ref {
 	ref := configMapRef
 	ref.Namespace, ref.Name = owner.InventoryNamespace, inventoryName(landscape, removalsBundle)
 	return ref
@@ -157,14 +157,14 @@ func (r *removalQuestions) preserveUndeclared(cluster string, declared []*unstru
 	}
 }
 
-// saveRemovals writes the questions of one cluster, and deletes settled ones.
-func (c *Converger) saveRemovals(ctx context.Context, cluster string, r *removalQuestions) error {
+// saveRemovalQuestions writes the questions of one cluster, and deletes settled ones.
+func (c *Converger) saveRemovalQuestions(ctx context.Context, cluster string, r *removalQuestions) error {
 	before := len(r.questions)
 	asked := slices.DeleteFunc(slices.Clone(r.questions), func(q removalQuestion) bool { return q.Cluster == cluster && !r.preserved[q.id()] })
 	if len(asked) == before && !r.isChanged && !slices.ContainsFunc(asked, func(q removalQuestion) bool { return q.AskedAt.Equal(r.now) }) {
 		return nil
 	}
-	ref := c.removalsRef(c.landscape.Config.Name)
+	ref := c.removalQuestionsRef(c.landscape.Config.Name)
 	if len(asked) == 0 {
 		if !r.isStored {
 			return nil
@@ -182,9 +182,9 @@ func (c *Converger) saveRemovals(ctx context.Context, cluster string, r *removal
 	return c.writeRecord(ctx, ref, removalsBundle, map[string]any{questionsKey: string(text)}, managerRecords)
 }
 
-// answerRemovals notes in the questions of other landscapes that this one has seen them. It must
-// run when the inventory contains all declarations.
-func (c *Converger) answerRemovals(ctx context.Context) error {
+// answerRemovalQuestions notes in the questions of other landscapes that this one has seen them. It
+// must run when the inventory contains all declarations.
+func (c *Converger) answerRemovalQuestions(ctx context.Context) error {
 	all, err := c.landscapeConfigMaps(ctx)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 		for _, q := range parseQuestions(o) {
 			// A declared object outside of the inventory is ignored by an annotation: no one else
 			// may delete it.
-			if !c.filesCurrentAt().Before(q.AskedAt) && !declares()[q.Cluster][versionlessRef(q.Object)] {
+			if !c.filesConfirmedAt().Before(q.AskedAt) && !declares()[q.Cluster][versionlessRef(q.Object)] {
 				seen = append(seen, q.id())
 			}
 		}
@@ -217,7 +217,7 @@ func (c *Converger) answerRemovals(ctx context.Context) error {
 		}
 		_, err = c.configMapClient().Patch(ctx, o.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: managerRecords + "-" + self})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return c.connections.clusters[Runtime].Explain(c.removalsRef(name), "answer", err)
+			return c.connections.clusters[Runtime].Explain(c.removalQuestionsRef(name), "answer", err)
 		}
 	}
 	return nil

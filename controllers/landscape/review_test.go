@@ -16,7 +16,7 @@ import (
 )
 
 // declaredPlaces returns the declarations as in the diff of revisions.
-func (w *folderLandscape) declaredPlaces() []plan.PlacedBundle {
+func (w *folderLandscape) declaredPlaces() []plan.ClusterBundle {
 	w.Helper()
 	l, violations, err := landscapes.Load(w.Context(), w.dir, landscapes.Options{})
 	require.NoError(w, err)

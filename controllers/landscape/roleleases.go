@@ -46,11 +46,12 @@ func (c *Converger) acquireRoleLease(ctx context.Context, cluster, name string) 
 	return nil
 }
 
-// sightLeases reads the leases of all seeds in the background. A crashed process leaves all of them
-// behind, and this way their waits overlap. A failed read is reported when the lease is needed.
-func (c *Converger) sightLeases(ctx context.Context) {
+// observeLeases reads the leases of all seeds in the background. A crashed process leaves all of
+// them behind, and this way their waits overlap. A failed read is reported when the lease is
+// needed.
+func (c *Converger) observeLeases(ctx context.Context) {
 	c.mu.Lock()
-	c.leaseState.sightings = map[string]leaseSighting{}
+	c.leaseState.sightings = map[string]leaseObservation{}
 	c.mu.Unlock()
 	for _, o := range c.members.all {
 		cluster, name := leaseOf(o)
@@ -58,7 +59,7 @@ func (c *Converger) sightLeases(ctx context.Context) {
 			continue
 		}
 		go func() {
-			seen, err := sightLease(ctx, o.Local, name, c.options.Process.Holder, c.options.Clock)
+			seen, err := observeLease(ctx, o.Local, name, c.options.Process.Holder, c.options.Clock)
 			if err != nil {
 				return
 			}
@@ -128,7 +129,7 @@ func (c *Converger) inheritLeases(old *Converger) error {
 			rest = append(rest, l)
 			continue
 		}
-		if err := l.attach(cluster, func(err error) { c.leaseState.cancelLeases(err) }); err != nil {
+		if err := l.useConnection(cluster, func(err error) { c.leaseState.cancelLeases(err) }); err != nil {
 			problems, rest = append(problems, err), append(rest, l)
 			continue
 		}

@@ -42,9 +42,9 @@ func progressingThreshold(l *landscapes.Landscape) *time.Duration {
 	return nil
 }
 
-// prometheusReach returns how to reach the Prometheus instances of the garden, or nil unless the
+// prometheusAccess returns how to reach the Prometheus instances of the garden, or nil unless the
 // feature gate for their health checks is on.
-func prometheusReach(l *landscapes.Landscape, outside bool) func(*rest.Config) prometheus.ServerAccess {
+func prometheusAccess(l *landscapes.Landscape, outside bool) func(*rest.Config) prometheus.ServerAccess {
 	switch {
 	case !l.Config.Spec.FeatureGates.Values()[landscapev1alpha1.FeaturePrometheusHealthChecks]:
 		return nil

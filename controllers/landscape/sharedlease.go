@@ -28,7 +28,7 @@ func AcquireGardenletLease(ctx context.Context, cluster *apply.Cluster, holder s
 func acquireSharedLease(ctx context.Context, cluster *apply.Cluster, name, holder string, clk clock.WithTicker, lost func(error), waiting func(*LeaseHeldError)) (*SharedLease, error) {
 	told := ""
 	for {
-		l, err := acquireLease(ctx, cluster, name, holder, clk, lost, leaseSighting{}, nil)
+		l, err := acquireLease(ctx, cluster, name, holder, clk, lost, leaseObservation{}, nil)
 		var held *LeaseHeldError
 		switch {
 		case err == nil:
@@ -51,8 +51,8 @@ func acquireSharedLease(ctx context.Context, cluster *apply.Cluster, name, holde
 	}
 }
 
-// IsSure reports whether no other process can hold the lease by now.
-func (l *SharedLease) IsSure() bool { return l.lease.isSure() }
+// IsExclusive reports whether no other process can hold the lease by now.
+func (l *SharedLease) IsExclusive() bool { return l.lease.isExclusive() }
 
 // Release releases the lease, so that the next holder need not wait.
 func (l *SharedLease) Release() { l.lease.release() }

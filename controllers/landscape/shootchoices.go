@@ -33,5 +33,5 @@ func (c *Converger) chosenValues(declared, live *unstructured.Unstructured) muta
 	if c.dryRun.shootMutations == nil {
 		c.dryRun.shootMutations = mutation.New(render.RelatedObjectsOfShoots(c.landscape), c.options.Clock.Now())
 	}
-	return c.dryRun.shootMutations.MutateSince(declared, live).PersistentChanges()
+	return c.dryRun.shootMutations.MutateRevision(declared, live).PersistentChanges()
 }

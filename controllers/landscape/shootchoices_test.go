@@ -75,7 +75,7 @@ func TestOpenVersionsStay(t *testing.T) {
 			d, _ := c.landscape.Find(live.GroupVersionKind().GroupKind(), "default", "open")
 			full := runtime.DeepCopyJSON(d.Object().Object)
 			require.NoError(t, unstructured.SetNestedField(full, "1.33.9", "spec", "kubernetes", "version"))
-			o := &convergedOwner{Owner: owner.Owner{Ref: apply.RefOf(live), Home: c.connections.clusters[Virtual], Local: local, Input: render.Input{
+			o := &convergedOwner{Owner: owner.Owner{Ref: apply.RefOf(live), ObjectCluster: c.connections.clusters[Virtual], Local: local, Input: render.Input{
 				Owner: render.Owner{Kind: owner.Shoot, Namespace: "default", Name: "open"}, TargetVersion: "1.33.9",
 				Objects: map[string]map[string]any{owner.Shoot: full},
 			}}}

@@ -158,7 +158,7 @@ func (s *StaleRole) staleConditions(kind string, conditions []gardencorev1beta1.
 		switch {
 		case kind == "Seed" && c.Type == gardencorev1beta1.GardenletReady:
 			c.Status, c.Reason, c.Message = gardencorev1beta1.ConditionUnknown, "StatusUnknown", "Gardenlet stopped posting status updates: "+s.Text(now)+". "+gardenletHint
-		case kind == "Seed" && c.Type == seedpublication.ConditionSettings:
+		case kind == "Seed" && c.Type == seedpublication.ConditionSettingsUpToDate:
 			// later publications are not in use
 			c.Status, c.Reason, c.Message = gardencorev1beta1.ConditionUnknown, "StatusUnknown", "Gardenlet stopped posting status updates; before: "+c.Message
 		case kind == "Shoot" && !live && (s.LastRenewal == nil || now.Sub(*s.LastRenewal) >= shootMonitorPeriod):

@@ -59,7 +59,7 @@ func TestStaleRole(t *testing.T) {
 
 func TestConditionsOfStaleGardenlet(t *testing.T) {
 	conditions := []gardencorev1beta1.Condition{{Type: gardencorev1beta1.GardenletReady, Status: "True"}, {Type: "ControlPlaneHealthy", Status: "True", Message: "fine"},
-		{Type: seedpublication.ConditionSettings, Status: "True", Message: "in use"}}
+		{Type: seedpublication.ConditionSettingsUpToDate, Status: "True", Message: "in use"}}
 	short := staleRoleOf(renewedLease("g", time.Minute), "ns/one", monitorPeriod, noon)
 	long := staleRoleOf(renewedLease("g", 200*time.Second), "ns/one", monitorPeriod, noon)
 	statuses := func(kind string, s *StaleRole, live bool) (out []string) {
@@ -90,7 +90,7 @@ func TestStatusMarksStaleGardenlet(t *testing.T) {
 	local, err := conventions.NewCluster(seed, rest.CopyConfig(server.config), apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
-	c.members.all = []*convergedOwner{{Owner: owner.Owner{Ref: ref, Home: c.connections.clusters[Virtual], Local: local, Input: render.Input{Owner: render.Owner{Kind: owner.Seed, Name: seed}}}}}
+	c.members.all = []*convergedOwner{{Owner: owner.Owner{Ref: ref, ObjectCluster: c.connections.clusters[Virtual], Local: local, Input: render.Input{Owner: render.Owner{Kind: owner.Seed, Name: seed}}}}}
 	leases := testClient(t).CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
 	makeNamespace(t, gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
 	at := metav1.NewMicroTime(w.clock.Now())

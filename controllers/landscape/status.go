@@ -117,7 +117,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 				return nil
 			})()
 			if err != nil {
-				states[i] = emptyStatus(one)
+				states[i] = newOwnerStatus(one)
 				states[i].Error, states[i].Missing.State = errorText(err), true
 			}
 			if cluster, name := leaseOf(one); keepers[cluster+" "+name] != nil {
@@ -196,7 +196,7 @@ type textError struct{ error }
 func (e textError) Error() string { return errorText(e.error) }
 func (e textError) Unwrap() error { return e.error }
 
-func emptyStatus(o *convergedOwner) OwnerStatus {
+func newOwnerStatus(o *convergedOwner) OwnerStatus {
 	return OwnerStatus{Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, Cluster: o.Local.Name()}
 }
 
@@ -209,12 +209,12 @@ func (c *Converger) runtimeFlags() string {
 }
 
 func (c *Converger) ownerStatus(ctx context.Context, o *convergedOwner, options StatusOptions, now time.Time) OwnerStatus {
-	s := emptyStatus(o)
-	seen, err := owner.ReadOwnerStatus(ctx, o.Home, o.Ref)
+	s := newOwnerStatus(o)
+	seen, err := owner.ReadOwnerStatus(ctx, o.ObjectCluster, o.Ref)
 	if err != nil {
 		s.Error, s.Missing.State = statusErrorText(o, err), !isAbsent(err)
 		if isUnreachable(err) {
-			s.Unreachable = o.Home.Name()
+			s.Unreachable = o.ObjectCluster.Name()
 		}
 		return s
 	}
@@ -235,7 +235,7 @@ const runApplyHint = " (run pergola apply)"
 // statusErrorText explains why the status of an owner could not be read, with a hint.
 func statusErrorText(o *convergedOwner, err error) string {
 	if isAbsent(err) {
-		return fmt.Sprintf("it does not exist on cluster %s, because its declaration was not applied there yet%s", o.Home.Name(), runApplyHint)
+		return fmt.Sprintf("it does not exist on cluster %s, because its declaration was not applied there yet%s", o.ObjectCluster.Name(), runApplyHint)
 	}
 	return errorText(err)
 }
@@ -256,13 +256,13 @@ func isAbsent(err error) bool {
 		return true
 	}
 	reason := apply.ReasonOf(err)
-	return reason == apply.NotFound || reason == apply.NoKind
+	return reason == apply.ReasonNotFound || reason == apply.ReasonKindNotServed
 }
 
 // isUnreachable reports whether the cluster does not answer; a refusal is an answer.
 func isUnreachable(err error) bool {
 	reason := apply.ReasonOf(err)
-	return reason == apply.Unreachable || reason == apply.Timeout || reason == apply.CertificateExpired
+	return reason == apply.ReasonUnreachable || reason == apply.ReasonTimeout || reason == apply.ReasonCertificateExpired
 }
 
 // inspectOwner computes the health of an owner from live objects.
@@ -291,15 +291,15 @@ func (c *Converger) inspectOwner(ctx context.Context, o *convergedOwner, options
 func newestTime(op *gardencorev1beta1.LastOperation, conditions []gardencorev1beta1.Condition) *time.Time {
 	var out *time.Time
 	if op != nil {
-		out = latest(out, op.LastUpdateTime.Time)
+		out = latestTime(out, op.LastUpdateTime.Time)
 	}
 	for _, c := range conditions {
-		out = latest(out, c.LastUpdateTime.Time)
+		out = latestTime(out, c.LastUpdateTime.Time)
 	}
 	return out
 }
 
-func latest(a *time.Time, b time.Time) *time.Time {
+func latestTime(a *time.Time, b time.Time) *time.Time {
 	if b.IsZero() || a != nil && !b.After(*a) {
 		return a
 	}
@@ -318,7 +318,7 @@ func (k *roleHolder) fillStatus(s *OwnerStatus, self string) {
 		s.Reconciler = k.holder
 	}
 	if s.HealthCheckedAt != nil {
-		s.HealthCheckedAt = latest(s.HealthCheckedAt, k.healthCheckedAt)
+		s.HealthCheckedAt = latestTime(s.HealthCheckedAt, k.healthCheckedAt)
 	}
 }
 

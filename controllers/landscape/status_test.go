@@ -33,9 +33,9 @@ func TestObjectStatusAsJSON(t *testing.T) {
 	}, Object: &ObjectStatus{
 		Namespace: "garden", Name: "local", Ready: true, Reason: "Applied", Message: "it <is>",
 		Suspension: &landscapev1alpha1.Suspension{Reason: "x", By: "alice"}, Pin: &landscapev1alpha1.Pin{Revision: "r", By: "bob", Reason: "y"}, Revision: "main@sha1:0a",
-		FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0b", Result: landscapev1alpha1.SyncFailed, StartTime: metav1.NewTime(noon), Message: "no quota"},
-		Held:       HeldCounts{Count: 50, IsMinimum: true, ByCluster: map[string]int{"one": 2, "runtime": 48}, reasons: map[string]string{"a": "b"}},
-		Waits:      PendingCauses{Dependencies: "a", Gardenlets: "b", Operator: &StaleRole{Lease: "garden/x", Holder: "pod"}, Operations: "c"},
+		FailedSync:    &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0b", Result: landscapev1alpha1.SyncFailed, StartTime: metav1.NewTime(noon), Message: "no quota"},
+		Held:          HeldCounts{Count: 50, IsMinimum: true, ByCluster: map[string]int{"one": 2, "runtime": 48}, reasons: map[string]string{"a": "b"}},
+		PendingCauses: PendingCauses{Dependencies: "a", Gardenlets: "b", Operator: &StaleRole{Lease: "garden/x", Holder: "pod"}, Operations: "c"},
 	}})
 	require.NoError(t, err)
 	assert.Equal(t, `{"landscape":"local","at":"2026-01-01T12:00:00Z","live":false,"ready":false,"owners":[`+

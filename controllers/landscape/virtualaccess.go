@@ -109,7 +109,7 @@ func (c *Converger) hasVirtualObjects(ctx context.Context, d *declarations) bool
 		return true
 	}
 	for _, o := range c.members.all {
-		if o.Home == c.connections.clusters[Virtual] || o.Input.Owner.Kind == owner.Garden {
+		if o.ObjectCluster == c.connections.clusters[Virtual] || o.Input.Owner.Kind == owner.Garden {
 			return true
 		}
 	}

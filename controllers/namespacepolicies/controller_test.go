@@ -32,7 +32,7 @@ func isSameSet(want, have []string) bool {
 func TestController(t *testing.T) {
 	s := newTestCluster(t)
 	extension, gateway, other := s.createNamespace("extension", "gardener.cloud/role=extension"), s.createNamespace("gateway", "gardener.cloud/role=istio-ingress"), s.createNamespace("other")
-	mine := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: denyAll}, Spec: networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}}}
+	mine := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyDenyAll}, Spec: networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}}}
 	_, err := s.client.NetworkingV1().NetworkPolicies(other).Create(s.ctx, mine, metav1.CreateOptions{})
 	require.NoError(t, err)
 	// Policies of upstream are adopted.
@@ -43,12 +43,12 @@ func TestController(t *testing.T) {
 	c.SetNetworks(clusterNetworks("10.1.0.0/16"))
 	s.eventually("an extension has all", func() bool { return isSameSet(policyNames(), s.policyNamesIn(extension)) })
 	s.eventually("a gateway has some", func() bool {
-		return isSameSet([]string{toDNS, toAPIServer, denyAll}, s.policyNamesIn(gateway)) && len(s.getPolicy(gateway, denyAll).Spec.PolicyTypes) == 2
+		return isSameSet([]string{policyToDNS, policyToAPIServer, policyDenyAll}, s.policyNamesIn(gateway)) && len(s.getPolicy(gateway, policyDenyAll).Spec.PolicyTypes) == 2
 	})
-	assert.Equal(t, []string{denyAll}, s.policyNamesIn(other))
-	assert.Len(t, s.getPolicy(other, denyAll).Spec.PolicyTypes, 1, "what somebody else made is left alone")
-	assert.NotEmpty(t, s.getPolicy(extension, toAPIServer).Spec.Egress[0].To[0].IPBlock.CIDR)
-	assert.Equal(t, "test", s.getPolicy(extension, toAPIServer).Labels[LabelMadeBy])
+	assert.Equal(t, []string{policyDenyAll}, s.policyNamesIn(other))
+	assert.Len(t, s.getPolicy(other, policyDenyAll).Spec.PolicyTypes, 1, "what somebody else made is left alone")
+	assert.NotEmpty(t, s.getPolicy(extension, policyToAPIServer).Spec.Egress[0].To[0].IPBlock.CIDR)
+	assert.Equal(t, "test", s.getPolicy(extension, policyToAPIServer).Labels[LabelMadeBy])
 
 	// Nothing is written while all policies match.
 	before := s.writes.Load()
@@ -64,30 +64,30 @@ func TestController(t *testing.T) {
 	s.eventually("it loses them", func() bool { return len(s.policyNamesIn(late)) == 0 })
 
 	// Drift is repaired.
-	require.NoError(t, s.client.NetworkingV1().NetworkPolicies(extension).Delete(s.ctx, denyAll, metav1.DeleteOptions{}))
-	_, err = s.client.NetworkingV1().NetworkPolicies(extension).Patch(s.ctx, toDNS, types.MergePatchType, []byte(`{"spec":{"egress":[{}]}}`), metav1.PatchOptions{})
+	require.NoError(t, s.client.NetworkingV1().NetworkPolicies(extension).Delete(s.ctx, policyDenyAll, metav1.DeleteOptions{}))
+	_, err = s.client.NetworkingV1().NetworkPolicies(extension).Patch(s.ctx, policyToDNS, types.MergePatchType, []byte(`{"spec":{"egress":[{}]}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	s.eventually("repaired", func() bool {
-		return s.getPolicy(extension, denyAll) != nil && len(s.getPolicy(extension, toDNS).Spec.Egress[0].To) > 0
+		return s.getPolicy(extension, policyDenyAll) != nil && len(s.getPolicy(extension, policyToDNS).Spec.Egress[0].To) > 0
 	})
 
 	// New ranges apply at once.
 	c.SetNetworks(clusterNetworks("10.9.0.0/16"))
 	s.eventually("the new range", func() bool {
-		return slices.Equal([]string{"10.9.0.0/16"}, s.getPolicy(extension, toPrivateNetworks).Spec.Egress[0].To[0].IPBlock.Except)
+		return slices.Equal([]string{"10.9.0.0/16"}, s.getPolicy(extension, policyToPrivateNetworks).Spec.Egress[0].To[0].IPBlock.Except)
 	})
 
 	// Another role manages the policies.
 	c.Suspend()
-	require.NoError(t, s.client.NetworkingV1().NetworkPolicies(extension).Delete(s.ctx, denyAll, metav1.DeleteOptions{}))
+	require.NoError(t, s.client.NetworkingV1().NetworkPolicies(extension).Delete(s.ctx, policyDenyAll, metav1.DeleteOptions{}))
 	c.SetNetworks(clusterNetworks("10.9.0.0/16"))
-	s.eventually("and now nobody else", func() bool { return s.getPolicy(extension, denyAll) != nil })
+	s.eventually("and now nobody else", func() bool { return s.getPolicy(extension, policyDenyAll) != nil })
 
 	// The cluster is no longer used, also after a restart.
 	stop()
 	c, _ = s.runController()
 	c.SetNetworks(nil)
-	s.eventually("all are gone", func() bool { return isSameSet([]string{other + "/" + denyAll}, s.listPolicies()) })
+	s.eventually("all are gone", func() bool { return isSameSet([]string{other + "/" + policyDenyAll}, s.listPolicies()) })
 }
 
 func TestExtraNamespaces(t *testing.T) {
@@ -105,7 +105,7 @@ func TestNetworksOfShootNamespace(t *testing.T) {
 	namespace := s.createNamespace("shoot", "gardener.cloud/role=shoot")
 	c, _ := s.runController()
 	c.SetNetworks(clusterNetworks("10.1.0.0/16"))
-	rest := slices.DeleteFunc(policyNames(), func(name string) bool { return name == toPrivateNetworks })
+	rest := slices.DeleteFunc(policyNames(), func(name string) bool { return name == policyToPrivateNetworks })
 	s.eventually("all but one", func() bool { return isSameSet(rest, s.policyNamesIn(namespace)) })
 	cluster := parseObject(t, `{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Cluster, spec: {cloudProfile: {}, seed: {}, shoot: {spec: {networking: {pods: 172.16.0.0/16}}}}}`)
 	cluster.SetName(namespace)
@@ -115,7 +115,7 @@ func TestNetworksOfShootNamespace(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, clusters.Delete(context.Background(), namespace, metav1.DeleteOptions{})) })
 	excepts := func(want ...string) func() bool {
 		return func() bool {
-			p := s.getPolicy(namespace, toPrivateNetworks)
+			p := s.getPolicy(namespace, policyToPrivateNetworks)
 			return p != nil && slices.Equal(want, p.Spec.Egress[0].To[1].IPBlock.Except)
 		}
 	}
@@ -144,8 +144,8 @@ func TestAPIServerAddressChanges(t *testing.T) {
 		}
 	})
 	c.SetNetworks(clusterNetworks("10.1.0.0/16"))
-	s.eventually("the others are there", func() bool { return s.getPolicy(namespace, denyAll) != nil })
-	assert.Nil(t, s.getPolicy(namespace, toAPIServer), "nobody knows where it is")
+	s.eventually("the others are there", func() bool { return s.getPolicy(namespace, policyDenyAll) != nil })
+	assert.Nil(t, s.getPolicy(namespace, policyToAPIServer), "nobody knows where it is")
 	for _, address := range []string{"192.0.2.1", "2001:db8::1"} {
 		mu.Lock()
 		at = []string{address}
@@ -153,7 +153,7 @@ func TestAPIServerAddressChanges(t *testing.T) {
 		s.eventually("somebody waits for the next turn", clock.HasWaiters)
 		clock.Step(lookupInterval)
 		s.eventually(address, func() bool {
-			p := s.getPolicy(namespace, toAPIServer)
+			p := s.getPolicy(namespace, policyToAPIServer)
 			return p != nil && len(p.Spec.Egress) == 2 && p.Spec.Egress[1].To[0].IPBlock.CIDR == netip.PrefixFrom(netip.MustParseAddr(address), netip.MustParseAddr(address).BitLen()).String()
 		})
 	}
@@ -180,7 +180,7 @@ func TestFollowGarden(t *testing.T) {
 	})
 	excepts := func(want ...string) func() bool {
 		return func() bool {
-			p := s.getPolicy(namespace, toPrivateNetworks)
+			p := s.getPolicy(namespace, policyToPrivateNetworks)
 			return p != nil && slices.Equal(want, p.Spec.Egress[0].To[0].IPBlock.Except)
 		}
 	}
@@ -197,21 +197,21 @@ func TestFollowGarden(t *testing.T) {
 func TestRepairsSlowDown(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Now())
 	r := &repairLimiter{clock: clock}
-	key := types.NamespacedName{Namespace: "garden", Name: denyAll}
-	spec, other := (&policyInputs{}).policySpec(denyAll), egressSpec("x=y")
-	for range maxQuickRepairs {
+	key := types.NamespacedName{Namespace: "garden", Name: policyDenyAll}
+	spec, other := (&policyInputs{}).policySpec(policyDenyAll), egressSpec("x=y")
+	for range maxImmediateRepairs {
 		assert.Zero(t, r.reserve(key, spec))
 	}
 	assert.Equal(t, slowRepairInterval, r.reserve(key, spec))
 	assert.Zero(t, r.reserve(key, other), "what is new is written at once")
-	for range maxQuickRepairs {
+	for range maxImmediateRepairs {
 		_ = r.reserve(key, spec)
 	}
 	assert.Equal(t, slowRepairInterval, r.reserve(key, spec))
 	clock.SetTime(clock.Now().Add(slowRepairInterval))
 	assert.Zero(t, r.reserve(key, spec))
 	clock.SetTime(clock.Now().Add(repairWindow + time.Second))
-	for range maxQuickRepairs {
+	for range maxImmediateRepairs {
 		assert.Zero(t, r.reserve(key, spec))
 	}
 	r.forgetNamespace("garden")

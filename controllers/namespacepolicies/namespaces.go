@@ -10,12 +10,12 @@ import (
 
 // Names of the policies (upstream's).
 const (
-	denyAll           = "deny-all"
-	toAPIServer       = "allow-to-runtime-apiserver"
-	toPublicNetworks  = "allow-to-public-networks"
-	toPrivateNetworks = "allow-to-private-networks"
-	toBlockedRanges   = "allow-to-blocked-cidrs"
-	toDNS             = "allow-to-dns"
+	policyDenyAll           = "deny-all"
+	policyToAPIServer       = "allow-to-runtime-apiserver"
+	policyToPublicNetworks  = "allow-to-public-networks"
+	policyToPrivateNetworks = "allow-to-private-networks"
+	policyToBlockedRanges   = "allow-to-blocked-cidrs"
+	policyToDNS             = "allow-to-dns"
 )
 
 // labelExposureHandler is on namespaces of gateways for an exposure class (upstream's).
@@ -24,7 +24,7 @@ const labelExposureHandler = "handler.exposureclass.gardener.cloud/name"
 // policyNames returns all policies in the order in which they are written: permissions come before
 // deny-all.
 func policyNames() []string {
-	return []string{toDNS, toAPIServer, toPublicNetworks, toPrivateNetworks, toBlockedRanges, denyAll}
+	return []string{policyToDNS, policyToAPIServer, policyToPublicNetworks, policyToPrivateNetworks, policyToBlockedRanges, policyDenyAll}
 }
 
 // policyNamesFor returns the policies of a namespace. A namespace that matches a further selector
@@ -38,9 +38,9 @@ func policyNamesFor(namespace string, set labels.Set, further []labels.Selector)
 	case namespace == gardencorev1beta1.GardenNamespace, role == gardencorev1beta1.GardenRoleShoot, role == gardencorev1beta1.GardenRoleExtension:
 		return policyNames()
 	case role == gardencorev1beta1.GardenRoleIstioSystem, role == gardencorev1beta1.GardenRoleIstioIngress:
-		return []string{toDNS, toAPIServer, denyAll}
+		return []string{policyToDNS, policyToAPIServer, policyDenyAll}
 	case set.Has(labelExposureHandler):
-		return []string{toDNS, denyAll}
+		return []string{policyToDNS, policyDenyAll}
 	}
 	return nil
 }

@@ -18,15 +18,15 @@ type Networks struct {
 
 // NetworksOfGarden reads the networks of a Garden's runtime cluster.
 func NetworksOfGarden(garden *unstructured.Unstructured) (*Networks, error) {
-	return networksAt(garden, "spec", "runtimeCluster", "networking")
+	return readNetworks(garden, "spec", "runtimeCluster", "networking")
 }
 
 // NetworksOfSeed reads the networks of a Seed.
 func NetworksOfSeed(seed *unstructured.Unstructured) (*Networks, error) {
-	return networksAt(seed, "spec", "networks")
+	return readNetworks(seed, "spec", "networks")
 }
 
-func networksAt(o *unstructured.Unstructured, path ...string) (*Networks, error) {
+func readNetworks(o *unstructured.Unstructured, path ...string) (*Networks, error) {
 	from, _, err := unstructured.NestedMap(o.Object, path...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the networks of %s %s: %w", o.GetKind(), o.GetName(), err)

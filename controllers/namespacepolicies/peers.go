@@ -32,16 +32,16 @@ func peersOutside(networks, excepted []netip.Prefix) (v4, v6 []networkingv1.Netw
 		whole := false
 		for _, e := range excepted {
 			switch {
-			case isCovering(e, n):
+			case isSupernetOf(e, n):
 				whole = true
-			case isCovering(n, e):
+			case isSupernetOf(n, e):
 				parts = append(parts, e)
 			}
 		}
 		if whole {
 			continue
 		}
-		block := &networkingv1.IPBlock{CIDR: n.String(), Except: prefixTexts(outermost(parts))}
+		block := &networkingv1.IPBlock{CIDR: n.String(), Except: prefixTexts(withoutSubnets(parts))}
 		if n.Addr().Is4() {
 			v4 = append(v4, networkingv1.NetworkPolicyPeer{IPBlock: block})
 		} else {
@@ -51,16 +51,16 @@ func peersOutside(networks, excepted []netip.Prefix) (v4, v6 []networkingv1.Netw
 	return v4, v6
 }
 
-// isCovering reports whether a contains all of b.
-func isCovering(a, b netip.Prefix) bool {
+// isSupernetOf reports whether a contains all of b.
+func isSupernetOf(a, b netip.Prefix) bool {
 	return a.Addr().Is4() == b.Addr().Is4() && a.Bits() <= b.Bits() && a.Contains(b.Addr())
 }
 
-// outermost omits ranges that another one contains.
-func outermost(ranges []netip.Prefix) []netip.Prefix {
+// withoutSubnets omits ranges that another one contains.
+func withoutSubnets(ranges []netip.Prefix) []netip.Prefix {
 	var out []netip.Prefix
 	for i, r := range ranges {
-		covered := slices.ContainsFunc(ranges, func(o netip.Prefix) bool { return o != r && isCovering(o, r) })
+		covered := slices.ContainsFunc(ranges, func(o netip.Prefix) bool { return o != r && isSupernetOf(o, r) })
 		if !covered && slices.Index(ranges, r) == i {
 			out = append(out, r)
 		}

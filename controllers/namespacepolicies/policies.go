@@ -46,28 +46,28 @@ type policyInputs struct {
 // policySpec returns a policy, or nil while an input is unknown: the live policy then stays.
 func (s *policyInputs) policySpec(name string) *networkingv1.NetworkPolicySpec {
 	switch name {
-	case denyAll:
+	case policyDenyAll:
 		return &networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}}
-	case toAPIServer:
+	case policyToAPIServer:
 		if s.apiServerRules == nil {
 			return nil
 		}
 		return egressSpec(gardencorev1beta1.LabelNetworkPolicyToRuntimeAPIServer, s.apiServerRules...)
-	case toPublicNetworks:
+	case policyToPublicNetworks:
 		return egressSpec(gardencorev1beta1.LabelNetworkPolicyToPublicNetworks, ruleForPeers(peersOutside(allNetworks(), slices.Concat(privateNetworks(), s.networks.Blocked, s.networks.Cluster)))...)
-	case toPrivateNetworks:
+	case policyToPrivateNetworks:
 		if s.isShootUnknown {
 			return nil
 		}
 		v4, v6 := peersOutside(privateNetworks(), slices.Concat(s.networks.Blocked, s.networks.Cluster, s.shoot))
 		return egressSpec(gardencorev1beta1.LabelNetworkPolicyToPrivateNetworks, slices.Concat(ruleForPeers(v4, nil), ruleForPeers(v6, nil))...)
-	case toBlockedRanges:
+	case policyToBlockedRanges:
 		var rules []networkingv1.NetworkPolicyEgressRule
 		for _, r := range s.networks.Blocked {
 			rules = append(rules, networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: r.String()}}}})
 		}
 		return egressSpec(gardencorev1beta1.LabelNetworkPolicyToBlockedCIDRs, rules...)
-	case toDNS:
+	case policyToDNS:
 		return egressSpec(gardencorev1beta1.LabelNetworkPolicyToDNS, networkingv1.NetworkPolicyEgressRule{To: s.dnsPeers(), Ports: dnsPorts()})
 	}
 	return nil
@@ -133,15 +133,15 @@ func policyDescription(name string) string {
 		return fmt.Sprintf("Pods with the label %s=%s may reach %s.", label, gardencorev1beta1.LabelNetworkPolicyAllowed, text)
 	}
 	switch name {
-	case toAPIServer:
+	case policyToAPIServer:
 		return with(gardencorev1beta1.LabelNetworkPolicyToRuntimeAPIServer, "the API server of this cluster")
-	case toPublicNetworks:
+	case policyToPublicNetworks:
 		return with(gardencorev1beta1.LabelNetworkPolicyToPublicNetworks, "public addresses, but not those of this cluster and blocked ones")
-	case toPrivateNetworks:
+	case policyToPrivateNetworks:
 		return with(gardencorev1beta1.LabelNetworkPolicyToPrivateNetworks, "private networks and carrier-grade NAT, but not the networks of this cluster and of the Shoot, and blocked ones")
-	case toBlockedRanges:
+	case policyToBlockedRanges:
 		return with(gardencorev1beta1.LabelNetworkPolicyToBlockedCIDRs, "the ranges that are blocked for all others")
-	case toDNS:
+	case policyToDNS:
 		return with(gardencorev1beta1.LabelNetworkPolicyToDNS, "the DNS of this cluster")
 	}
 	return "No pod may be reached or reach anything, unless another policy allows it."

@@ -40,15 +40,15 @@ func TestPolicySpecs(t *testing.T) {
 	require.NoError(t, err)
 	s := &policyInputs{networks: networks}
 
-	assert.Equal(t, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}, s.policySpec(denyAll).PolicyTypes)
-	assert.Empty(t, s.policySpec(denyAll).PodSelector)
-	assert.Equal(t, map[string]string{"networking.gardener.cloud/to-private-networks": "allowed"}, s.policySpec(toPrivateNetworks).PodSelector.MatchLabels)
-	assert.Equal(t, []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}, s.policySpec(toPrivateNetworks).PolicyTypes)
+	assert.Equal(t, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}, s.policySpec(policyDenyAll).PolicyTypes)
+	assert.Empty(t, s.policySpec(policyDenyAll).PodSelector)
+	assert.Equal(t, map[string]string{"networking.gardener.cloud/to-private-networks": "allowed"}, s.policySpec(policyToPrivateNetworks).PodSelector.MatchLabels)
+	assert.Equal(t, []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}, s.policySpec(policyToPrivateNetworks).PolicyTypes)
 
 	assert.YAMLEq(t, `
 - to:
   - {ipBlock: {cidr: 0.0.0.0/0, except: [10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, 169.254.169.254/32]}}
-  - {ipBlock: {cidr: "::/0", except: ["fe80::/10", "fc00::/7", "2001:db8:2::/56", "2001:db8:3::/112"]}}`, egressYAML(t, s, toPublicNetworks))
+  - {ipBlock: {cidr: "::/0", except: ["fe80::/10", "fc00::/7", "2001:db8:2::/56", "2001:db8:3::/112"]}}`, egressYAML(t, s, policyToPublicNetworks))
 	assert.YAMLEq(t, `
 - to:
   - {ipBlock: {cidr: 10.0.0.0/8, except: [10.2.0.0/16, 10.3.0.0/16, 10.1.0.0/16]}}
@@ -57,11 +57,11 @@ func TestPolicySpecs(t *testing.T) {
   - {ipBlock: {cidr: 100.64.0.0/10}}
 - to:
   - {ipBlock: {cidr: "fe80::/10"}}
-  - {ipBlock: {cidr: "fc00::/7", except: ["fd00:ec2::254/128"]}}`, egressYAML(t, s, toPrivateNetworks))
+  - {ipBlock: {cidr: "fc00::/7", except: ["fd00:ec2::254/128"]}}`, egressYAML(t, s, policyToPrivateNetworks))
 	assert.YAMLEq(t, `
 - to: [{ipBlock: {cidr: 169.254.169.254/32}}]
 - to: [{ipBlock: {cidr: 10.2.3.4/32}}]
-- to: [{ipBlock: {cidr: "fd00:ec2::254/128"}}]`, egressYAML(t, s, toBlockedRanges))
+- to: [{ipBlock: {cidr: "fd00:ec2::254/128"}}]`, egressYAML(t, s, policyToBlockedRanges))
 	assert.YAMLEq(t, `
 - to:
   - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}
@@ -72,7 +72,7 @@ func TestPolicySpecs(t *testing.T) {
   - ipBlock: {cidr: "fd30:1319:f1e:230b::1/128"}
   - ipBlock: {cidr: 10.3.0.10/32}
   - ipBlock: {cidr: "2001:db8:3::a/128"}
-  ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}, {protocol: UDP, port: 8053}, {protocol: TCP, port: 8053}]`, egressYAML(t, s, toDNS))
+  ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}, {protocol: UDP, port: 8053}, {protocol: TCP, port: 8053}]`, egressYAML(t, s, policyToDNS))
 }
 
 // TestExceptionsOpenNothing: a rule without peers would allow everything, and the API
@@ -81,14 +81,14 @@ func TestExceptionsOpenNothing(t *testing.T) {
 	networks, err := NetworksOfSeed(parseObject(t, `{kind: Seed, spec: {networks: {pods: 10.0.0.0/8, services: 100.64.0.0/10, nodes: 172.0.0.0/8, blockCIDRs: [192.168.0.0/16, "fc00::/7", "fe80::/10"]}}}`))
 	require.NoError(t, err)
 	s := &policyInputs{networks: networks}
-	assert.YAMLEq(t, `null`, egressYAML(t, s, toPrivateNetworks))
+	assert.YAMLEq(t, `null`, egressYAML(t, s, policyToPrivateNetworks))
 	assert.YAMLEq(t, `[{to: [{ipBlock: {cidr: 0.0.0.0/0, except: [10.0.0.0/8, 192.168.0.0/16, 100.64.0.0/10, 172.0.0.0/8]}}, {ipBlock: {cidr: "::/0", except: ["fe80::/10", "fc00::/7"]}}]}]`,
-		egressYAML(t, s, toPublicNetworks))
+		egressYAML(t, s, policyToPublicNetworks))
 
 	everything, err := NetworksOfSeed(parseObject(t, `{kind: Seed, spec: {networks: {pods: 10.0.0.0/16, services: 10.1.0.0/16, blockCIDRs: [0.0.0.0/0, "::/0"]}}}`))
 	require.NoError(t, err)
-	assert.YAMLEq(t, `null`, egressYAML(t, &policyInputs{networks: everything}, toPublicNetworks))
-	assert.YAMLEq(t, `null`, egressYAML(t, &policyInputs{networks: &Networks{}}, toBlockedRanges))
+	assert.YAMLEq(t, `null`, egressYAML(t, &policyInputs{networks: everything}, policyToPublicNetworks))
+	assert.YAMLEq(t, `null`, egressYAML(t, &policyInputs{networks: &Networks{}}, policyToBlockedRanges))
 }
 
 func TestNetworksOfAShoot(t *testing.T) {
@@ -107,8 +107,8 @@ func TestNetworksOfAShoot(t *testing.T) {
   - {ipBlock: {cidr: 100.64.0.0/10}}
 - to:
   - {ipBlock: {cidr: "fe80::/10"}}
-  - {ipBlock: {cidr: "fc00::/7", except: ["fd01::/48"]}}`, egressYAML(t, &policyInputs{networks: networks, shoot: shoot}, toPrivateNetworks))
-	assert.Nil(t, (&policyInputs{networks: networks, isShootUnknown: true}).policySpec(toPrivateNetworks), "as long as its networks are not known")
+  - {ipBlock: {cidr: "fc00::/7", except: ["fd01::/48"]}}`, egressYAML(t, &policyInputs{networks: networks, shoot: shoot}, policyToPrivateNetworks))
+	assert.Nil(t, (&policyInputs{networks: networks, isShootUnknown: true}).policySpec(policyToPrivateNetworks), "as long as its networks are not known")
 }
 
 func TestInvalidNetworks(t *testing.T) {
@@ -130,9 +130,9 @@ func TestPolicyNamesOfNamespaces(t *testing.T) {
 		{"garden", nil, all},
 		{"shoot--p--s", labels.Set{"gardener.cloud/role": "shoot"}, all},
 		{"extension-x", labels.Set{"gardener.cloud/role": "extension"}, all},
-		{"istio-system", labels.Set{"gardener.cloud/role": "istio-system"}, []string{toDNS, toAPIServer, denyAll}},
-		{"virtual-garden-istio-ingress", labels.Set{"gardener.cloud/role": "istio-ingress"}, []string{toDNS, toAPIServer, denyAll}},
-		{"istio-ingress-handler-x", labels.Set{"gardener.cloud/role": "exposureclass-handler", "handler.exposureclass.gardener.cloud/name": "x"}, []string{toDNS, denyAll}},
+		{"istio-system", labels.Set{"gardener.cloud/role": "istio-system"}, []string{policyToDNS, policyToAPIServer, policyDenyAll}},
+		{"virtual-garden-istio-ingress", labels.Set{"gardener.cloud/role": "istio-ingress"}, []string{policyToDNS, policyToAPIServer, policyDenyAll}},
+		{"istio-ingress-handler-x", labels.Set{"gardener.cloud/role": "exposureclass-handler", "handler.exposureclass.gardener.cloud/name": "x"}, []string{policyToDNS, policyDenyAll}},
 		{"mine", labels.Set{"team": "network"}, all},
 		{"kube-system", labels.Set{"gardener.cloud/role": "system-component"}, nil},
 		{"default", nil, nil},

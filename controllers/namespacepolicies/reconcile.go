@@ -158,11 +158,11 @@ func (c *Controller) deletePolicy(ctx context.Context, live *networkingv1.Networ
 }
 
 const (
-	// maxQuickRepairs is how often a policy is written within peace; then once per
+	// maxImmediateRepairs is how often a policy is written within peace; then once per
 	// slowRepairInterval.
-	maxQuickRepairs    = 5
-	repairWindow       = 2 * time.Minute
-	slowRepairInterval = time.Minute
+	maxImmediateRepairs = 5
+	repairWindow        = 2 * time.Minute
+	slowRepairInterval  = time.Minute
 )
 
 // repairLimiter slow down writes of a policy that another client keeps changing.
@@ -189,7 +189,7 @@ func (r *repairLimiter) reserve(policy types.NamespacedName, spec *networkingv1.
 		before = repairHistory{spec: spec}
 	}
 	before.times = slices.DeleteFunc(before.times, func(at time.Time) bool { return now.Sub(at) > repairWindow })
-	if len(before.times) >= maxQuickRepairs {
+	if len(before.times) >= maxImmediateRepairs {
 		if wait := slowRepairInterval - now.Sub(before.times[len(before.times)-1]); wait > 0 {
 			return wait
 		}

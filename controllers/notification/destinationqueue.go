@@ -156,7 +156,7 @@ func (s *destinationQueue) sendQueued(ctx context.Context) {
 		result, err := s.sendWithRetries(ctx, &tell, it, lost)
 		s.notifier.metrics.count(it.destination.Type, result)
 		if err != nil {
-			s.notifier.Log.Info("a notification could not be sent", "landscape", s.key.landscape.String(), "notification", s.key.name, "reason", it.event.Reason, "error", hideSecrets(err.Error(), []Destination{it.destination}))
+			s.notifier.Log.Info("a notification could not be sent", "landscape", s.key.landscape.String(), "notification", s.key.name, "reason", it.event.Reason, "error", redactSecrets(err.Error(), []Destination{it.destination}))
 			s.notifier.mu.Lock()
 			s.forgetItem(it)
 			s.droppedCount += lost

@@ -21,9 +21,9 @@ var userInfoPattern = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#\s@]*
 // in size.
 func redactEvent(e Event, to []Destination) Event {
 	clean := func(text string, most int) string {
-		return truncateText(removeControlCharacters(hideSecrets(text, to)), most)
+		return truncateText(removeControlCharacters(redactSecrets(text, to)), most)
 	}
-	e.SourceURL = hideSecrets(e.SourceURL, to)
+	e.SourceURL = redactSecrets(e.SourceURL, to)
 	e.Message, e.Reason, e.Revision = clean(e.Message, maxMessageBytes), clean(e.Reason, 128), clean(e.Revision, 512)
 	detail := map[string]string{}
 	for _, key := range sortedKeys(e.Detail)[:min(len(e.Detail), maxDetails)] {
@@ -35,7 +35,7 @@ func redactEvent(e Event, to []Destination) Event {
 	return e
 }
 
-func hideSecrets(text string, to []Destination) string {
+func redactSecrets(text string, to []Destination) string {
 	for _, d := range to {
 		if token := strings.TrimSpace(string(d.Token)); len(token) >= 4 {
 			text = strings.ReplaceAll(text, token, "[secret]")

@@ -100,7 +100,7 @@ func checkDecrypted(object *landscapev1alpha1.Landscape, r *revision) error {
 	if d := object.Spec.Decryption; d != nil {
 		hint = fmt.Sprintf("add a matching age key to Secret %s (spec.decryption.secretRef), under a key that ends in %s", d.SecretRef.Name, suffixAgeKey)
 	}
-	return fmt.Errorf("revision %s: %s: %s: %s", r.Revision(), landscape.MissingKeyText(r.landscape), joinLimited(names), hint)
+	return fmt.Errorf("revision %s: %s: %s: %s", r.Revision(), landscape.MissingKeyText(r.landscape), joinWithLimit(names), hint)
 }
 
 // virtualAccess returns the access to the virtual garden and a text that changes with it, or nil

@@ -13,7 +13,7 @@ func (s *landscapeReconciler) answerFollowers() {
 	}
 	if s.sourceAccess.pollErr != nil { // a preparation at this time only maintains what is applied
 		s.requests.isPollDone = false
-		failed := receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseFailed, Done: true, Err: s.sourceAccess.pollErr.Error() + s.staysAppliedText()}
+		failed := receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseFailed, Done: true, Err: s.sourceAccess.pollErr.Error() + s.currentRevisionText()}
 		if source.IsPermanent(s.sourceAccess.pollErr) {
 			// followers of a pushed commit, too: it cannot be fetched
 			s.broadcaster.broadcastToAll(failed)
@@ -42,16 +42,16 @@ func (s *landscapeReconciler) lastResult() receiver.Progress {
 		out.Phase, out.Message, out.Err = receiver.PhaseFailed, "", text
 		return out
 	}
-	if text := joinLimited(s.jobs.lastOutcome.openItems.operations); text != "" {
+	if text := joinWithLimit(s.jobs.lastOutcome.openItems.operations); text != "" {
 		out.Message += "; " + text
 	}
 	switch {
 	case s.jobs.lastOutcome.validErr != nil:
-		return fail(s.jobs.lastOutcome.validErr.Error() + s.staysAppliedText())
+		return fail(s.jobs.lastOutcome.validErr.Error() + s.currentRevisionText())
 	case s.jobs.lastOutcome.fetchErr != nil:
-		return fail(s.jobs.lastOutcome.fetchErr.Error() + s.staysAppliedText())
+		return fail(s.jobs.lastOutcome.fetchErr.Error() + s.currentRevisionText())
 	case len(s.jobs.lastOutcome.problems) > 0:
-		return fail(joinLimited(s.jobs.lastOutcome.problems))
+		return fail(joinWithLimit(s.jobs.lastOutcome.problems))
 	case s.jobs.maintainFailure != nil && s.jobs.activeJob == nil:
 		return fail(conditionInput{revisions: revisionNames{applied: s.appliedRevisionName()}, lastSync: lastSyncState{maintainErr: s.jobs.maintainFailure.err}}.notMaintainedText())
 	}
@@ -61,14 +61,14 @@ func (s *landscapeReconciler) lastResult() receiver.Progress {
 	return out
 }
 
-// staysAppliedText names the revision in force while a newer one cannot be applied, whether it is
-// partial or unmaintained. It is empty if there is none.
-func (s *landscapeReconciler) staysAppliedText() string {
-	return conditionInput{revisions: revisionNames{applied: s.appliedRevisionName(), partial: s.partialRevisionName()}, lastSync: lastSyncState{maintainErr: s.maintainError()}}.staysAppliedText()
+// currentRevisionText names the revision in force while a newer one cannot be applied, whether it
+// is partial or unmaintained. It is empty if there is none.
+func (s *landscapeReconciler) currentRevisionText() string {
+	return conditionInput{revisions: revisionNames{applied: s.appliedRevisionName(), partial: s.partialRevisionName()}, lastSync: lastSyncState{maintainErr: s.maintainError()}}.currentRevisionText()
 }
 
-// answerFinished answers followers of a commit whose sync is already over.
-func (s *landscapeReconciler) answerFinished(commit string) {
+// answerFinishedFollowers answers followers of a commit whose sync is already over.
+func (s *landscapeReconciler) answerFinishedFollowers(commit string) {
 	if commit == "" || s.jobs.lastOutcome.commitPath != s.specCommitPath(commit) || s.jobs.preparation != nil || s.jobs.activeJob != nil && s.jobs.activeJob.isApplying || s.findings.gardenletWaiter != nil && s.jobs.lastOutcome.failures == 0 {
 		return
 	}

@@ -33,7 +33,7 @@ func TestFollowWithoutCommit(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		last, followed, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", By: fmt.Sprint(time.Now().UnixNano())}, func(receiver.Progress) {})
+		last, followed, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Pusher: fmt.Sprint(time.Now().UnixNano())}, func(receiver.Progress) {})
 		require.NoError(t, err)
 		assert.True(t, followed)
 		assert.True(t, last.Done)

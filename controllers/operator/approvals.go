@@ -44,14 +44,14 @@ func approveCommandFor(held []landscapev1alpha1.HeldDeletion, landscape string) 
 
 // shownApproval returns the approval id that people use. Apply goroutines call it.
 func (s *landscapeReconciler) shownApproval(id string) string {
-	return query(s, id, func() string { return operatorApprovals(s.object, s.status.desired.UsedApprovals).NextID(id) })
+	return queryReconciler(s, id, func() string { return operatorApprovals(s.object, s.status.desired.UsedApprovals).NextID(id) })
 }
 
 // useApproval consumes an approval in a sync. The status records that first, so that the approval
 // never counts again, even after a crash or for another revision. Only the running sync may consume
 // one: a preparation or a maintaining job may not know of later uses. Apply goroutines call it.
 func (s *landscapeReconciler) useApproval(j *job, id string) bool {
-	return query(s, false, func() bool { return s.jobs.activeJob == j && j.isApplying && s.recordApprovalUse(j, id) })
+	return queryReconciler(s, false, func() bool { return s.jobs.activeJob == j && j.isApplying && s.recordApprovalUse(j, id) })
 }
 
 // recordApprovalUse records that a sync uses an approval, and reports whether it may.
@@ -85,7 +85,7 @@ func (s *landscapeReconciler) finishApprovals(j *job, report *landscape.RunRepor
 	known := operatorApprovals(s.object, s.status.desired.UsedApprovals).DropWithdrawn()
 	if complete {
 		known.Given = permit.ApprovalsForSeed("", j.permissions.approved)
-		lapsed = known.Lapsed(permit.HeldIDs(report.Held))
+		lapsed = known.LapsedIDs(permit.HeldIDs(report.Held))
 	}
 	s.status.desired.UsedApprovals = append(known.Used, lapsed...)
 	return spent, lapsed

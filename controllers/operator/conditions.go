@@ -43,10 +43,10 @@ const (
 type conditionInput struct {
 	revisions   revisionNames
 	objectState objectState
-	readState   readState
+	readState   fetchState
 	lastSync    lastSyncState
-	pending     pendingWork
-	current     currentWork
+	pending     pendingState
+	current     progressState
 	clusters    clusterState
 }
 
@@ -74,8 +74,8 @@ type objectState struct {
 	suspendReason       string
 }
 
-// readState is the state of the source and its files.
-type readState struct {
+// fetchState is the state of the source and its files.
+type fetchState struct {
 	sourceErr error
 	// isUnread means that attempted could not be fetched or verified, so its validity is unknown.
 	isUnread bool
@@ -96,8 +96,8 @@ type lastSyncState struct {
 	notes       []string
 }
 
-// pendingWork counts and describes deletions and operations that wait.
-type pendingWork struct {
+// pendingState counts and describes deletions and operations that wait.
+type pendingState struct {
 	heldCount int
 	// awaitingApproval is how many of the held ones wait for an approval.
 	awaitingApproval int
@@ -108,8 +108,8 @@ type pendingWork struct {
 	expiredOperations int
 }
 
-// currentWork describes work in progress.
-type currentWork struct {
+// progressState describes work in progress.
+type progressState struct {
 	// gardenletsText describes the gardenlets that the sync waits for; it is empty for none.
 	gardenletsText string
 	// isPolling means that the source is being polled on request.
@@ -153,7 +153,7 @@ func updateConditions(b *condition.Builder, old []gardencorev1beta1.Condition, v
 		updates = append(updates, set(landscapev1alpha1.LandscapeDeletionsHeld, gardencorev1beta1.ConditionFalse, reasonNothingHeld, "nothing waits for an approval"))
 	}
 	if len(v.pending.operations) > 0 {
-		updates = append(updates, set(landscapev1alpha1.LandscapeOperationsWaiting, gardencorev1beta1.ConditionTrue, operationsReason(v.pending.operations, v.pending.expiredOperations), joinLimited(v.pending.operations)))
+		updates = append(updates, set(landscapev1alpha1.LandscapeOperationsWaiting, gardencorev1beta1.ConditionTrue, operationsReason(v.pending.operations, v.pending.expiredOperations), joinWithLimit(v.pending.operations)))
 	}
 	if v.current.gardenletsText != "" {
 		updates = append(updates, set(landscapev1alpha1.LandscapeGardenletsWorking, gardencorev1beta1.ConditionTrue, reasonWorking, v.current.gardenletsText))
@@ -193,8 +193,8 @@ func (v conditionInput) pinPrefix() string {
 	return text + ": "
 }
 
-// staysAppliedText names the revision that stays in force while a newer one cannot be applied.
-func (v conditionInput) staysAppliedText() string {
+// currentRevisionText names the revision that stays in force while a newer one cannot be applied.
+func (v conditionInput) currentRevisionText() string {
 	switch {
 	case v.lastSync.maintainErr != nil:
 		return "; " + v.notMaintainedText()
@@ -219,7 +219,7 @@ func (v conditionInput) notMaintainedText() string {
 func (v conditionInput) sourceCondition() (gardencorev1beta1.ConditionStatus, string, string) {
 	switch {
 	case v.readState.sourceErr != nil:
-		return gardencorev1beta1.ConditionFalse, sourceReason(v.readState.sourceErr), v.readState.sourceErr.Error() + v.staysAppliedText()
+		return gardencorev1beta1.ConditionFalse, sourceReason(v.readState.sourceErr), v.readState.sourceErr.Error() + v.currentRevisionText()
 	case v.revisions.wanted == "":
 		return gardencorev1beta1.ConditionUnknown, reasonPending, "the source has not been read yet"
 	}
@@ -229,13 +229,13 @@ func (v conditionInput) sourceCondition() (gardencorev1beta1.ConditionStatus, st
 func (v conditionInput) validCondition() (gardencorev1beta1.ConditionStatus, string, string) {
 	switch {
 	case v.readState.validErr != nil:
-		return gardencorev1beta1.ConditionFalse, reasonInvalid, v.readState.validErr.Error() + v.staysAppliedText()
+		return gardencorev1beta1.ConditionFalse, reasonInvalid, v.readState.validErr.Error() + v.currentRevisionText()
 	case v.revisions.attempted == "":
 		return gardencorev1beta1.ConditionUnknown, reasonPending, "no revision has been read yet"
 	case v.readState.isReading:
 		return gardencorev1beta1.ConditionUnknown, reasonPending, v.revisions.attempted + " is being read"
 	case v.readState.isUnread:
-		return gardencorev1beta1.ConditionUnknown, reasonPending, v.revisions.attempted + " could not be fetched or verified, and was not validated" + v.staysAppliedText()
+		return gardencorev1beta1.ConditionUnknown, reasonPending, v.revisions.attempted + " could not be fetched or verified, and was not validated" + v.currentRevisionText()
 	}
 	return gardencorev1beta1.ConditionTrue, reasonValid, v.revisions.attempted + " is valid"
 }
@@ -243,7 +243,7 @@ func (v conditionInput) validCondition() (gardencorev1beta1.ConditionStatus, str
 func (v conditionInput) appliedCondition() (gardencorev1beta1.ConditionStatus, string, string) {
 	switch {
 	case len(v.lastSync.problems) > 0:
-		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, joinLimited(v.lastSync.problems)
+		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, joinWithLimit(v.lastSync.problems)
 	case v.revisions.attempted == "" || v.revisions.attempted != v.revisions.applied:
 		message := "no revision has been applied yet"
 		if v.revisions.applied != "" {
@@ -259,7 +259,7 @@ func (v conditionInput) appliedCondition() (gardencorev1beta1.ConditionStatus, s
 // maxShownProblems is the maximum number of problems in a message.
 const maxShownProblems = 3
 
-func joinLimited(problems []string) string {
+func joinWithLimit(problems []string) string {
 	if len(problems) > maxShownProblems {
 		problems = append(problems[:maxShownProblems:maxShownProblems], fmt.Sprintf("and %d more", len(problems)-maxShownProblems))
 	}
@@ -274,7 +274,7 @@ func (v conditionInput) readyCondition() (gardencorev1beta1.ConditionStatus, str
 	case v.objectState.suspendReason != "":
 		return gardencorev1beta1.ConditionUnknown, reasonSuspended, v.objectState.suspendReason
 	case v.objectState.misconfiguration != "":
-		return gardencorev1beta1.ConditionFalse, reasonStalled, v.objectState.misconfiguration + v.staysAppliedText()
+		return gardencorev1beta1.ConditionFalse, reasonStalled, v.objectState.misconfiguration + v.currentRevisionText()
 	case v.readState.validErr != nil:
 		return v.validCondition()
 	case len(v.lastSync.problems) > 0:
@@ -295,7 +295,7 @@ func (v conditionInput) readyCondition() (gardencorev1beta1.ConditionStatus, str
 		switch {
 		case message != "":
 		case v.revisions.applied != "":
-			message = "it was not ready when the operator restarted, which now checks it again" + v.staysAppliedText()
+			message = "it was not ready when the operator restarted, which now checks it again" + v.currentRevisionText()
 		default:
 			message = "the first sync has not begun yet"
 		}
@@ -304,11 +304,11 @@ func (v conditionInput) readyCondition() (gardencorev1beta1.ConditionStatus, str
 		}
 		return gardencorev1beta1.ConditionUnknown, reasonPending, message
 	case v.revisions.partial != "":
-		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, "the sync of " + v.revisions.partial + " did not complete" + v.staysAppliedText() + v.waitingText()
+		return gardencorev1beta1.ConditionFalse, reasonApplyFailed, "the sync of " + v.revisions.partial + " did not complete" + v.currentRevisionText() + v.waitingText()
 	case len(v.clusters.drift) > 0:
-		return gardencorev1beta1.ConditionFalse, reasonDrift, "the clusters differ from " + v.revisions.applied + ": " + joinLimited(v.clusters.drift)
+		return gardencorev1beta1.ConditionFalse, reasonDrift, "the clusters differ from " + v.revisions.applied + ": " + joinWithLimit(v.clusters.drift)
 	case len(v.clusters.unhealthy) > 0:
-		return gardencorev1beta1.ConditionFalse, reasonUnhealthy, joinLimited(v.clusters.unhealthy)
+		return gardencorev1beta1.ConditionFalse, reasonUnhealthy, joinWithLimit(v.clusters.unhealthy)
 	}
 	message, reason := v.revisions.applied+" is applied", reasonApplied
 	if v.isWaiting() {
@@ -368,7 +368,7 @@ func (v conditionInput) stalledText() string {
 	case source.IsPermanent(v.readState.sourceErr):
 		return v.readState.sourceErr.Error()
 	case len(v.lastSync.problems) > 0 && v.lastSync.isPermanent:
-		return joinLimited(v.lastSync.problems)
+		return joinWithLimit(v.lastSync.problems)
 	}
 	return ""
 }

@@ -46,8 +46,8 @@ func (d *declarationProgress) reset() {
 	d.processed = nil
 }
 
-// handleObjectResult processes the result of one object. Apply goroutines call it.
-func (s *landscapeReconciler) handleObjectResult(j *job, bundle string, r apply.ObjectResult) {
+// recordObjectResult processes the result of one object. Apply goroutines call it.
+func (s *landscapeReconciler) recordObjectResult(j *job, bundle string, r apply.ObjectResult) {
 	j.recordChangedOwner(r)
 	if bundle != landscape.DeclarationsBundle {
 		return

@@ -26,7 +26,7 @@ func (s *landscapeReconciler) missingDependencies() string {
 	case 1:
 		return fmt.Sprintf("Landscape %s of spec.dependsOn does not exist: no newer revision is applied until it exists", names[0])
 	}
-	return fmt.Sprintf("Landscapes %s of spec.dependsOn do not exist: no newer revision is applied until they exist", joinLimited(names))
+	return fmt.Sprintf("Landscapes %s of spec.dependsOn do not exist: no newer revision is applied until they exist", joinWithLimit(names))
 }
 
 // reportObjectFaults emits one event for each error in the object and for each missing dependency.

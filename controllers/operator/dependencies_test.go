@@ -104,22 +104,22 @@ func TestIsWaitingForMovesFrom(t *testing.T) {
 func TestNoteVerdict(t *testing.T) {
 	for name, test := range map[string]struct {
 		last     string
-		examined *examination
+		examined *waitingValidation
 		want     bool
 	}{
 		"the newest was tried":         {"new", nil, true},
 		"the former is kept":           {"old", nil, false},
-		"the newest is looked at":      {"old", &examination{commitPath: commitPath{"new", "."}}, false},
-		"it was looked at":             {"old", &examination{commitPath: commitPath{"new", "."}, isDone: true}, true},
-		"it could not be had yet":      {"old", &examination{commitPath: commitPath{"new", "."}, isDone: true, retryAt: time.Unix(1, 0)}, false},
-		"the one before was looked at": {"old", &examination{commitPath: commitPath{"older", "."}, isDone: true}, false},
+		"the newest is looked at":      {"old", &waitingValidation{commitPath: commitPath{"new", "."}}, false},
+		"it was looked at":             {"old", &waitingValidation{commitPath: commitPath{"new", "."}, isDone: true}, true},
+		"it could not be had yet":      {"old", &waitingValidation{commitPath: commitPath{"new", "."}, isDone: true, retryAt: time.Unix(1, 0)}, false},
+		"the one before was looked at": {"old", &waitingValidation{commitPath: commitPath{"older", "."}, isDone: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &landscapeReconciler{object: &landscapev1alpha1.Landscape{}, sourceAccess: sourceState{head: source.Head{Commit: "new"}}, jobs: jobs{lastOutcome: syncOutcome{commitPath: commitPath{test.last, "."}}, examination: test.examined}}
-			s.noteVerdict()
+			s.recordVerdict()
 			assert.Equal(t, test.want, s.jobs.hasVerdict)
 			s.sourceAccess.head.Commit = "newer"
-			s.noteVerdict()
+			s.recordVerdict()
 			assert.Equal(t, test.want, s.jobs.hasVerdict, "once is enough")
 		})
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// examination validates a revision that waits for a window or another Landscape, so that its author
-// learns of errors early. The revision is read again before it is applied.
-type examination struct {
+// waitingValidation validates a revision that waits for a window or another Landscape, so that its
+// author learns of errors early. The revision is read again before it is applied.
+type waitingValidation struct {
 	commitPath
 	// windowsDigest is the digest of the object's windows during the read.
 	windowsDigest string
@@ -22,14 +22,14 @@ type examination struct {
 	retryAt time.Time
 }
 
-// isExamining reports whether the validation of the waiting revision is still running.
-func (s *landscapeReconciler) isExamining() bool {
+// isValidatingWaiting reports whether the validation of the waiting revision is still running.
+func (s *landscapeReconciler) isValidatingWaiting() bool {
 	return s.jobs.examination != nil && !s.jobs.examination.isDone
 }
 
-// examineWaiting starts to validate the waiting revision, once per revision. The applied revision
+// validateWaiting starts to validate the waiting revision, once per revision. The applied revision
 // is maintained meanwhile. It returns when to retry a failed fetch; else zero.
-func (s *landscapeReconciler) examineWaiting(commit string, now time.Time) time.Time {
+func (s *landscapeReconciler) validateWaiting(commit string, now time.Time) time.Time {
 	// The applied revision is read first, for the comparison.
 	unread := s.jobs.activeJob == nil && s.jobs.maintainFailure == nil && s.maintainedRevision() != ""
 	busy := s.jobs.preparation != nil || s.jobs.activeJob != nil && s.jobs.activeJob.isApplying || unread
@@ -40,9 +40,9 @@ func (s *landscapeReconciler) examineWaiting(commit string, now time.Time) time.
 	if e := s.jobs.examination; e != nil && e.commitPath == at && e.windowsDigest == windows && (e.retryAt.IsZero() || now.Before(e.retryAt)) {
 		return e.retryAt
 	}
-	s.cancelExamination()
+	s.cancelWaitingValidation()
 	ctx, cancel := context.WithCancel(s.lifetime.ctx)
-	e := &examination{commitPath: at, windowsDigest: windows, cancel: cancel}
+	e := &waitingValidation{commitPath: at, windowsDigest: windows, cancel: cancel}
 	s.jobs.examination = e
 	object, head, remote := s.object.DeepCopy(), s.sourceAccess.head, s.sourceAccess.remote
 	fetch := remote.Fetch
@@ -89,8 +89,9 @@ func (s *landscapeReconciler) examineWaiting(commit string, now time.Time) time.
 	return time.Time{}
 }
 
-// cancelExamination cancels the examination: the revision is obsolete, or is read to be applied.
-func (s *landscapeReconciler) cancelExamination() {
+// cancelWaitingValidation cancels the examination: the revision is obsolete, or is read to be
+// applied.
+func (s *landscapeReconciler) cancelWaitingValidation() {
 	if s.jobs.examination != nil {
 		s.jobs.examination.cancel()
 	}

@@ -226,7 +226,7 @@ func TestFollowFolderChange(t *testing.T) {
 	w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readyText(l), " Waiting: ") })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	last, _, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: "somebody"}, func(receiver.Progress) {})
+	last, _, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, Pusher: "somebody"}, func(receiver.Progress) {})
 	require.NoError(t, err)
 	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
 	handle, err := NewLandscapeClient(testServer.config, receiver.Key{Namespace: w.namespace, Name: s.name}, w.role.Clock, "somebody")

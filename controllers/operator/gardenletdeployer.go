@@ -31,8 +31,8 @@ func (p *runningOperator) deployGardenlets(ctx context.Context) {
 	virtual := access.LazyConfig(source)
 	virtual.UserAgent, virtual.WarningHandler = userAgent, rest.NoWarnings{}
 	fenced := rest.CopyConfig(runtime)
-	fenced.Wrap(landscape.NewWriteFence(p.holdsLease))
-	virtual.Wrap(landscape.NewWriteFence(p.holdsLease))
+	fenced.Wrap(landscape.NewWriteFence(p.hasLease))
+	virtual.Wrap(landscape.NewWriteFence(p.hasLease))
 	// Clients log their watches to the operator's log.
 	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.role.Log.Handler()))
 	d := &gardenletdeployer.Deployer{Runtime: fenced, Virtual: virtual, Address: address, Charts: &charts.Puller{Clock: p.role.Clock}, Clock: p.role.Clock, Log: p.role.Log}

@@ -111,8 +111,8 @@ func (j *job) takeAwaitedOwners() []*awaitedOwner {
 	return out
 }
 
-// hadGardenlet reports whether a gardenlet ever reconciled a Seed.
-func hadGardenlet(ctx context.Context, virtual *apply.Cluster, ref apply.Ref) bool {
+// hasHadGardenlet reports whether a gardenlet ever reconciled a Seed.
+func hasHadGardenlet(ctx context.Context, virtual *apply.Cluster, ref apply.Ref) bool {
 	live, err := virtual.Get(ctx, ref)
 	if err != nil {
 		return !apierrors.IsNotFound(err)
@@ -126,7 +126,7 @@ func hadGardenlet(ctx context.Context, virtual *apply.Cluster, ref apply.Ref) bo
 func (s *landscapeReconciler) waitForGardenlets(ctx context.Context, j *job, limit time.Duration, written []*awaitedOwner, message string) bool {
 	virtual := j.converger.Cluster(landscape.Virtual)
 	if virtual != nil {
-		written = slices.DeleteFunc(written, func(f *awaitedOwner) bool { return !f.isChanged && !hadGardenlet(ctx, virtual, f.ref) })
+		written = slices.DeleteFunc(written, func(f *awaitedOwner) bool { return !f.isChanged && !hasHadGardenlet(ctx, virtual, f.ref) })
 	}
 	if virtual == nil || len(written) == 0 {
 		return s.findings.gardenletWaiter != nil
@@ -279,7 +279,7 @@ func (w *gardenletWaiter) waitUntilDone(ctx context.Context, left []*awaitedOwne
 func (w *gardenletWaiter) checkOwners(ctx context.Context, left []*awaitedOwner) (rest []*awaitedOwner) {
 	w.checkGardenlets(ctx, left)
 	inVain := map[string][]string{}
-	defer func() { w.giveUpOnSeeds(inVain) }()
+	defer func() { w.failSeedOwners(inVain) }()
 	for _, f := range left {
 		live, err := w.virtual.Get(ctx, f.ref)
 		if apierrors.IsNotFound(err) {
@@ -303,7 +303,7 @@ func (w *gardenletWaiter) checkOwners(ctx context.Context, left []*awaitedOwner)
 		}
 		if f.publicationDigest == "" && f.ref.Kind == "Seed" && state == gardencorev1beta1.LastOperationStateSucceeded {
 			if state, text = followersState(live, text); state == gardencorev1beta1.LastOperationStateSucceeded {
-				w.noteFailingFollowers(f, live)
+				w.recordFailingDependents(f, live)
 			}
 		}
 		if seed := seedOf(live); w.seedStates.unavailable[seed] != "" && state != gardencorev1beta1.LastOperationStateSucceeded {
@@ -369,7 +369,7 @@ func (w *gardenletWaiter) publicationState(ctx context.Context, live *unstructur
 		return gardencorev1beta1.LastOperationStateSucceeded, text
 	}
 	if r == nil || r.Digest != f.publicationDigest {
-		if c := seedCondition(live, seedpublication.ConditionSettings); c != nil && c.Status == gardencorev1beta1.ConditionFalse && w.reconciler.operator.role.Clock.Since(w.startedAt) > publicationGracePeriod {
+		if c := seedCondition(live, seedpublication.ConditionSettingsUpToDate); c != nil && c.Status == gardencorev1beta1.ConditionFalse && w.reconciler.operator.role.Clock.Since(w.startedAt) > publicationGracePeriod {
 			return gardencorev1beta1.LastOperationStateError, printable.Line(truncateMessage(c.Message))
 		}
 		return gardencorev1beta1.LastOperationStatePending, ""
@@ -391,11 +391,11 @@ func (w *gardenletWaiter) publicationState(ctx context.Context, live *unstructur
 	n := len(r.Converging) + r.ConvergingMore
 	switch {
 	case slices.Contains(r.Failing, ownerName(f.ref)): // the Shoots wait for it
-		return gardencorev1beta1.LastOperationStateError, joinLimited(problems)
+		return gardencorev1beta1.LastOperationStateError, joinWithLimit(problems)
 	case n > 0:
 		return gardencorev1beta1.LastOperationStateProcessing, fmt.Sprintf("%d to reconcile with the publication: %s", n, firstNames(r.Converging, n))
 	case len(problems) > 0:
-		return gardencorev1beta1.LastOperationStateError, joinLimited(problems)
+		return gardencorev1beta1.LastOperationStateError, joinWithLimit(problems)
 	}
 	return gardencorev1beta1.LastOperationStateSucceeded, "the publication is in use"
 }
@@ -439,11 +439,11 @@ func (s *landscapeReconciler) finishGardenletWait(w *gardenletWaiter, held []lan
 	if known {
 		s.recordHeldOnSeeds(held)
 	}
-	s.recordSeedResults(w.job.revision.Revision(), joinLimited(w.failures), w.notes...)
-	phase, message := s.finalPhase(joinNonEmpty(w.syncMessage, joinLimited(w.notes)))
+	s.recordSeedResults(w.job.revision.Revision(), joinWithLimit(w.failures), w.notes...)
+	phase, message := s.finalPhase(joinNonEmpty(w.syncMessage, joinWithLimit(w.notes)))
 	done := receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: phase, Message: message, Done: true}
 	if len(w.failures) > 0 {
-		done.Phase, done.Err, done.Applied = receiver.PhaseFailed, joinLimited(w.failures), true
+		done.Phase, done.Err, done.Applied = receiver.PhaseFailed, joinWithLimit(w.failures), true
 	}
 	s.broadcaster.broadcast(w.job.revision.Commit, done)
 }
@@ -453,7 +453,7 @@ func (s *landscapeReconciler) recordSeedResults(revision, failed string, notes .
 	if h := s.status.desired.History; len(h) > 0 && h[0].Revision == revision && h[0].EndTime != nil {
 		h[0].Gardenlets = truncateMessage(failed)
 		if len(notes) > 0 {
-			h[0].Message = truncateMessage(joinNonEmpty(h[0].Message, joinLimited(notes)))
+			h[0].Message = truncateMessage(joinNonEmpty(h[0].Message, joinWithLimit(notes)))
 		}
 		if text := heldOnSeedsText(s.findings.heldOnSeeds); text != "" && h[0].Result == landscapev1alpha1.SyncSucceeded {
 			h[0].Result, h[0].Message = landscapev1alpha1.SyncHeld, truncateMessage(joinNonEmpty(h[0].Message, text))

@@ -110,7 +110,7 @@ func TestSyncWaitsForPublication(t *testing.T) {
 		pusher := make(chan receiver.Progress, 1)
 		go func() {
 			var told []string
-			last, _, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(p receiver.Progress) { told = append(told, p.Phase+" "+p.Message) })
+			last, _, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, Pusher: commit}, func(p receiver.Progress) { told = append(told, p.Phase+" "+p.Message) })
 			if err != nil {
 				last.Err = err.Error()
 			}
@@ -235,7 +235,7 @@ func TestFollowersState(t *testing.T) {
 	state, _ = followersState(seed, "done")
 	assert.Equal(t, gardencorev1beta1.LastOperationStateSucceeded, state, "those that cannot be reconciled fail for themselves")
 	w := &gardenletWaiter{reconciler: &landscapeReconciler{operator: &runningOperator{role: &Role{Clock: clock.RealClock{}}}, broadcaster: &progressBroadcaster{}}, job: &job{revision: &revision{Snapshot: &source.Snapshot{}}}, lastLines: map[string]string{}}
-	w.noteFailingFollowers(&awaitedOwner{ref: seedRef("local")}, seed)
+	w.recordFailingDependents(&awaitedOwner{ref: seedRef("local")}, seed)
 	assert.Equal(t, []string{"Seed local: 1 cannot be reconciled with it: Shoot a/d"}, w.notes, "but it is said")
 	seed.SetAnnotations(map[string]string{seedpublication.AnnotationReport: `{"converging": ["Shoot a/b"], "failing": ["Seed local"]}`})
 	state, text = followersState(seed, "Succeeded (100%): done")

@@ -147,7 +147,7 @@ func (s *landscapeReconciler) recordHeldOnSeeds(held []landscapev1alpha1.HeldDel
 	for _, h := range fresh {
 		texts = append(texts, fmt.Sprintf("%s on seed %s: %s", h.Object, h.Cluster, h.Reason))
 	}
-	s.notify(notification.Neutral, notification.Warning, reasonHeld, "held: "+joinLimited(texts)+s.approveCommand(), s.jobs.activeJob.revision.Commit, s.jobs.activeJob.revision.Revision())
+	s.notify(notification.Neutral, notification.Warning, reasonHeld, "held: "+joinWithLimit(texts)+s.approveCommand(), s.jobs.activeJob.revision.Commit, s.jobs.activeJob.revision.Revision())
 }
 
 // updateHeldStatus updates the held deletions in the status, here and on seeds.
@@ -197,7 +197,7 @@ func heldOnSeedsText(held []landscapev1alpha1.HeldDeletion) string {
 		parts = append(parts[:maxShownProblems:maxShownProblems], fmt.Sprintf("others on %d more seeds", len(parts)-maxShownProblems))
 	}
 	if len(stuck) > 0 {
-		parts = append(parts, joinLimited(stuck))
+		parts = append(parts, joinWithLimit(stuck))
 	}
 	return strings.Join(parts, "; ")
 }

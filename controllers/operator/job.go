@@ -88,8 +88,8 @@ func (j *job) progressText() string {
 	return text
 }
 
-// applyAgain applies the revision once more, as a separate sync that begins now.
-func (j *job) applyAgain(trigger string, now time.Time) {
+// reapply applies the revision once more, as a separate sync that begins now.
+func (j *job) reapply(trigger string, now time.Time) {
 	j.isApplying, j.attempt.trigger, j.reporting.isInHistory, j.reporting.isLastOperation, j.reporting.startedAt = true, trigger, false, false, now
 	j.control.repeatTriggers <- trigger
 }
@@ -126,7 +126,7 @@ func (s *landscapeReconciler) runJob(ctx context.Context, j *job, limit time.Dur
 			j.addAwaitedOwners(written...) // the next sync waits for them, too
 		}
 		s.enqueue(func() {
-			s.handleSyncResult(j, report, totals, err, late, func(message string) bool { return s.waitForGardenlets(ctx, j, limit, written, message) })
+			s.recordSyncResult(j, report, totals, err, late, func(message string) bool { return s.waitForGardenlets(ctx, j, limit, written, message) })
 		})
 		keeping, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)

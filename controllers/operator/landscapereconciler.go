@@ -86,9 +86,9 @@ func (s *landscapeReconciler) enqueue(f func()) {
 	}
 }
 
-// query runs a question in the syncer's goroutine for background goroutines. It returns other once
-// the syncer has ended.
-func query[T any](s *landscapeReconciler, other T, question func() T) T {
+// queryReconciler runs a question in the syncer's goroutine for background goroutines. It returns
+// other once the syncer has ended.
+func queryReconciler[T any](s *landscapeReconciler, other T, question func() T) T {
 	answer := make(chan T, 1)
 	s.enqueue(func() { answer <- question() })
 	select {
@@ -143,7 +143,7 @@ func (s *landscapeReconciler) reconcileOnce() (next time.Time, gone bool) {
 	suspended, until := s.suspension(now)
 	if suspended != "" || s.faults.misconfiguration != "" {
 		if suspended != "" {
-			s.stopWork()
+			s.stopJobs()
 		}
 		s.jobs.decision = decision{waitReason: suspended, nextCheck: until}
 		if suspended == "" {
@@ -235,8 +235,8 @@ func (s *landscapeReconciler) suspension(now time.Time) (string, time.Time) {
 	return text, until
 }
 
-// stopWork stops all work.
-func (s *landscapeReconciler) stopWork() {
+// stopJobs stops all work.
+func (s *landscapeReconciler) stopJobs() {
 	s.cancelPreparation()
 	if s.jobs.activeJob != nil {
 		s.jobs.activeJob.control.stop()
@@ -271,13 +271,13 @@ func (s *landscapeReconciler) pollSource(now time.Time) time.Time {
 	remote := s.sourceAccess.remote
 	s.lifetime.background.Go(func() {
 		head, err := remote.Resolve(s.lifetime.ctx)
-		s.enqueue(func() { s.handlePollResult(remote, head, err) })
+		s.enqueue(func() { s.recordPollResult(remote, head, err) })
 	})
 	return time.Time{}
 }
 
-// handlePollResult processes the result of a poll.
-func (s *landscapeReconciler) handlePollResult(remote *sourceConnection, head source.Head, err error) {
+// recordPollResult processes the result of a poll.
+func (s *landscapeReconciler) recordPollResult(remote *sourceConnection, head source.Head, err error) {
 	if remote != s.sourceAccess.remote || s.lifetime.ctx.Err() != nil {
 		return
 	}
@@ -393,12 +393,12 @@ func (s *landscapeReconciler) executeDecision(now time.Time) time.Time {
 		}
 		next := s.maintainCurrent(now)
 		if d.waitReason != "" {
-			next = earlierTime(next, s.examineWaiting(commit, now))
+			next = earlierTime(next, s.validateWaiting(commit, now))
 		}
 		return next
 	case slices.Contains([]string{triggerInterval, triggerRequest, triggerOperation}, d.trigger) && s.jobs.lastOutcome.failures == 0 && s.jobs.activeJob != nil && !s.jobs.activeJob.isApplying && s.jobs.activeJob.revision.Commit == commit:
 		s.requests.syncRequested, s.requests.operationRequested = false, false
-		s.jobs.activeJob.applyAgain(d.trigger, now)
+		s.jobs.activeJob.reapply(d.trigger, now)
 	default:
 		s.requests.syncRequested, s.requests.operationRequested = false, false
 		s.startPreparation(commit, d.trigger, purpose)

@@ -216,7 +216,7 @@ func (s *landscapeReconciler) maintainOnly(now time.Time) time.Time {
 	case d.trigger == "":
 		return earlierTime(next, d.nextCheck)
 	case s.jobs.lastOutcome.failures == 0 && d.trigger == triggerInterval:
-		s.jobs.activeJob.applyAgain(d.trigger, now)
+		s.jobs.activeJob.reapply(d.trigger, now)
 	default:
 		s.startPreparation(commit, d.trigger, purposeMaintain)
 	}

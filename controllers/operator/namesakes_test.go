@@ -91,8 +91,8 @@ func TestOwnsNameBefore(t *testing.T) {
 		"in the same second, and one was synced": {of("b", time.Hour, 2), of("a", time.Hour, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.True(t, ownsNameBefore(test.first, test.second))
-			assert.False(t, ownsNameBefore(test.second, test.first))
+			assert.True(t, hasNamePrecedence(test.first, test.second))
+			assert.False(t, hasNamePrecedence(test.second, test.first))
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 func (p *runningOperator) maintainNetworkPolicies(ctx context.Context) {
 	config := rest.CopyConfig(p.role.Config)
 	config.UserAgent, config.WarningHandler = userAgent, rest.NoWarnings{}
-	config.Wrap(landscape.NewWriteFence(p.holdsLease))
+	config.Wrap(landscape.NewWriteFence(p.hasLease))
 	// Clients log their watches to the operator's log.
 	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.role.Log.Handler()))
 	c, err := namespacepolicies.New(config, namespacepolicies.Options{Role: namespacepolicies.RoleOperator, ExtraNamespaces: p.role.PolicyNamespaces, Clock: p.role.Clock, Log: p.role.Log})

@@ -31,7 +31,7 @@ func executedText(j *job, now, before []landscapev1alpha1.OperationRecord) strin
 			out = append(out, fmt.Sprintf("operation %s executed: %s of %s", o.ID, o.Operation, o.Object))
 		}
 	}
-	return joinLimited(out)
+	return joinWithLimit(out)
 }
 
 // startedOperations are the requested operations of the Garden that a sync started.

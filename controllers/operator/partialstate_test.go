@@ -71,7 +71,7 @@ func TestStaysAppliedText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newTestReconciler(t, test.status)
 			s.jobs.maintainFailure, s.jobs.activeJob = test.unkept, test.active
-			assert.Equal(t, test.want, s.staysAppliedText())
+			assert.Equal(t, test.want, s.currentRevisionText())
 		})
 	}
 }

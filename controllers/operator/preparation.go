@@ -73,7 +73,7 @@ func (j *job) closeUnused() {
 // startPreparation starts to read a revision. The current one stays maintained meanwhile.
 func (s *landscapeReconciler) startPreparation(commit, trigger string, purpose purpose) {
 	s.cancelPreparation()
-	s.cancelExamination()
+	s.cancelWaitingValidation()
 	ctx, cancel := context.WithCancel(s.lifetime.ctx)
 	object, head, remote := s.object, s.sourceAccess.head, s.sourceAccess.remote
 	if purpose.isForAppliedRevision() {
@@ -189,7 +189,7 @@ func (s *landscapeReconciler) makeConverger(ctx context.Context, object *landsca
 	if err != nil {
 		return newInvalidError("revision %s: %s", revision, err)
 	}
-	if err := s.shared.clusters.connectChanged(ctx, s.operator.role.Config, landscape.NewWriteFence(s.operator.holdsLease), s.operator.secretReaderOf(object), object, apply.ClusterOptions{Clock: s.operator.role.Clock}); err != nil {
+	if err := s.shared.clusters.connectChanged(ctx, s.operator.role.Config, landscape.NewWriteFence(s.operator.hasLease), s.operator.secretReaderOf(object), object, apply.ClusterOptions{Clock: s.operator.role.Clock}); err != nil {
 		return err
 	}
 	told := &reportedSteps{}
@@ -200,12 +200,12 @@ func (s *landscapeReconciler) makeConverger(ctx context.Context, object *landsca
 		Connections: landscape.Connections{Clusters: s.shared.clusters.byName(), OutsideCluster: s.operator.role.OutsideCluster, Leases: s.operator.ownLeases()},
 		Clock:       s.operator.role.Clock,
 		Process:     landscape.ProcessIdentity{Holder: s.operator.role.Holder, RetriesFailures: true, Version: s.operator.role.Version},
-		OnlyGarden:  true, RenderChecked: true,
+		OnlyGarden:  true, SkipRenderCheck: true,
 		Timing:  landscape.Timing{Thresholds: landscape.ConditionThresholds(l)},
 		Permits: landscape.Permits{Gate: gate, Reviewed: j.permissions.review, DisplayedID: s.shownApproval},
-		Listeners: landscape.Listeners{OnEvent: func(e owner.Event) { s.handleStep(j, told, e) }, OnDrift: s.handleDrift, OnObject: func(_, bundle string, r apply.ObjectResult) { s.handleObjectResult(j, bundle, r) }, OnHealth: func(name string, conditions []gardencorev1beta1.Condition) {
+		Listeners: landscape.Listeners{OnEvent: func(e owner.Event) { s.reportStep(j, told, e) }, OnDrift: s.reportDrift, OnObject: func(_, bundle string, r apply.ObjectResult) { s.recordObjectResult(j, bundle, r) }, OnHealth: func(name string, conditions []gardencorev1beta1.Condition) {
 			s.enqueue(func() { s.recordOwnerConditions(name, conditions) })
-		}}, FilesCurrentAt: s.newestTimeOf(j.revision.Commit),
+		}}, FilesConfirmedAt: s.newestTimeOf(j.revision.Commit),
 		Takeover: landscape.Takeover{ForceHint: func(r apply.Ref) string {
 			return fmt.Sprintf("give it the annotation %s: \"true\" in Git", conventions.ManagedResourceKeys().ForceConflicts)
 		}},

@@ -22,9 +22,9 @@ type reportedSteps struct {
 	messages map[string]string
 }
 
-// isNews reports whether an event is of interest: it changed or waited for something, became
+// isReportable reports whether an event is of interest: it changed or waited for something, became
 // healthy after that, or failed.
-func (t *reportedSteps) isNews(e owner.Event) bool {
+func (t *reportedSteps) isReportable(e owner.Event) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := e.Owner + " " + e.Node
@@ -46,8 +46,8 @@ func (t *reportedSteps) isNews(e owner.Event) bool {
 	return false
 }
 
-// handleStep processes one step of a flow. Many goroutines call it.
-func (s *landscapeReconciler) handleStep(by *job, told *reportedSteps, e owner.Event) {
+// reportStep processes one step of a flow. Many goroutines call it.
+func (s *landscapeReconciler) reportStep(by *job, told *reportedSteps, e owner.Event) {
 	commit, text := by.revision.Commit, ""
 	switch e.State {
 	case flow.Applied:
@@ -66,7 +66,7 @@ func (s *landscapeReconciler) handleStep(by *job, told *reportedSteps, e owner.E
 		return
 	}
 	line := fmt.Sprintf("%s › %s: %s", e.Owner, e.Node, text)
-	if told.isNews(e) {
+	if told.isReportable(e) {
 		s.broadcaster.broadcast(commit, receiver.Progress{Time: e.At, Phase: receiver.PhaseApplying, Message: line})
 	}
 	s.enqueue(func() {
@@ -79,8 +79,8 @@ func (s *landscapeReconciler) handleStep(by *job, told *reportedSteps, e owner.E
 	})
 }
 
-// handleDrift processes a repair.
-func (s *landscapeReconciler) handleDrift(d landscape.Drift) {
+// reportDrift processes a repair.
+func (s *landscapeReconciler) reportDrift(d landscape.Drift) {
 	what := fmt.Sprintf("%s on cluster %s %s", d.Object, d.Cluster, d.Description)
 	message, severity, reason := what+": repaired", notification.Info, "DriftRepaired"
 	switch {

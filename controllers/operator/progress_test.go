@@ -24,10 +24,10 @@ func TestStoppedStepIsNotReportedAsFailed(t *testing.T) {
 	j := &job{revision: &revision{Snapshot: &source.Snapshot{Head: source.Head{Commit: "a"}}}}
 	lines := s.broadcaster.follow(t.Context(), "")
 	failed := owner.Event{Owner: "Garden local", Node: "etcd", State: flow.Failed, Error: "Canceled: interrupted before it was done"}
-	s.handleStep(j, &reportedSteps{}, failed)
+	s.reportStep(j, &reportedSteps{}, failed)
 	assert.Equal(t, "Garden local › etcd: failed: Canceled: interrupted before it was done", (<-lines).Message)
 	j.control.isStopped.Store(true)
-	s.handleStep(j, &reportedSteps{}, failed)
+	s.reportStep(j, &reportedSteps{}, failed)
 	assert.Empty(t, lines)
 }
 

@@ -66,7 +66,7 @@ func (s *landscapeReconciler) publishForSeeds(ctx context.Context, j *job) error
 
 // publishReview sends each seed its reviewed deletions, before the revision itself is applied.
 func (s *landscapeReconciler) publishReview(ctx context.Context, j *job) error {
-	return s.forReviewedSeeds(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error {
+	return s.forEachReviewedSeed(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error {
 		return p.PublishReview(ctx, virtual, change, seed)
 	})
 }
@@ -77,15 +77,15 @@ func (s *landscapeReconciler) completeReview(ctx context.Context, j *job) error 
 	if j.isReviewComplete || j.converger.Cluster(landscape.Virtual) == nil {
 		return nil
 	}
-	err := s.forReviewedSeeds(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, _ permit.SeedChange) error {
+	err := s.forEachReviewedSeed(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, _ permit.SeedChange) error {
 		return p.CompleteReview(ctx, virtual, seed)
 	})
 	j.isReviewComplete = err == nil
 	return err
 }
 
-// forReviewedSeeds calls work for each seed that the review of a revision shows a change for.
-func (s *landscapeReconciler) forReviewedSeeds(j *job, work func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error) error {
+// forEachReviewedSeed calls work for each seed that the review of a revision shows a change for.
+func (s *landscapeReconciler) forEachReviewedSeed(j *job, work func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error) error {
 	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.operator.role.Clock}
 	if virtual == nil || j.permissions.review == nil {
 		return nil

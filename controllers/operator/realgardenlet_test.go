@@ -31,8 +31,8 @@ func (w *testEnv) startGardenlet(seed *rest.Config) (stop func()) {
 	w.Helper()
 	g, err := gardenlet.New(gardenlet.Options{
 		Seed: "local", Garden: testServer.config, Local: seed, Catalogue: smallCatalogue(w.T), Holder: "test", Version: "test",
-		Pace: gardenlet.Pace{HeartbeatInterval: 100 * time.Millisecond, CareInterval: 300 * time.Millisecond, RetryInterval: testInterval},
-		Log:  slog.New(slog.NewTextHandler(w.Output(), nil)),
+		Timing: gardenlet.Timing{HeartbeatInterval: 100 * time.Millisecond, CareInterval: 300 * time.Millisecond, RetryInterval: testInterval},
+		Log:    slog.New(slog.NewTextHandler(w.Output(), nil)),
 	})
 	require.NoError(w, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -97,7 +97,7 @@ func TestOperatorWithRealGardenlet(t *testing.T) {
 	pushed := func(commit, object string) (end receiver.Progress, lines, value string) {
 		t.Helper()
 		var told []string
-		end, _, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(p receiver.Progress) { told = append(told, p.Phase+" "+p.Message) })
+		end, _, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, Pusher: commit}, func(p receiver.Progress) { told = append(told, p.Phase+" "+p.Message) })
 		require.NoError(t, err)
 		return end, strings.Join(told, "\n"), there(object)
 	}

@@ -127,7 +127,7 @@ func (p *runningOperator) hasDependency(dependent, key receiver.Key) bool {
 func (p *runningOperator) startReconciler(ctx context.Context, key receiver.Key) *runningReconciler {
 	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
-	s := &landscapeReconciler{operator: p, key: key, broadcaster: p.requestHandler.broadcasterOf(key), stepRequests: make(chan struct{}, 1), callbacks: make(chan func()), shared: sharedResources{tokens: &accesstokens.Requester{Clock: p.role.Clock, Log: p.role.Log}}, status: &statusWriter{client: p.client, apiReader: p.mgr.GetAPIReader(), holdsLease: p.holdsLease, clock: p.role.Clock, log: p.role.Log}}
+	s := &landscapeReconciler{operator: p, key: key, broadcaster: p.requestHandler.broadcasterOf(key), stepRequests: make(chan struct{}, 1), callbacks: make(chan func()), shared: sharedResources{tokens: &accesstokens.Requester{Clock: p.role.Clock, Log: p.role.Log}}, status: &statusWriter{client: p.client, apiReader: p.mgr.GetAPIReader(), holdsLease: p.hasLease, clock: p.role.Clock, log: p.role.Log}}
 	r := &runningReconciler{reconciler: s, stop: cancel, done: make(chan struct{})}
 	p.reconcilers[key] = r
 	go func() {
@@ -200,7 +200,7 @@ func (p *runningOperator) conflictingNameOwner(l *landscapev1alpha1.Landscape) s
 	if holder == "" {
 		first := l
 		for i := range list.Items {
-			if o := &list.Items[i]; o.Name == l.Name && ownsNameBefore(o, first) {
+			if o := &list.Items[i]; o.Name == l.Name && hasNamePrecedence(o, first) {
 				first = o
 			}
 		}
@@ -214,9 +214,9 @@ func (p *runningOperator) conflictingNameOwner(l *landscapev1alpha1.Landscape) s
 	return holder + "/" + l.Name
 }
 
-// ownsNameBefore reports which of two Landscapes of one name is synced: one with a history, else
+// hasNamePrecedence reports which of two Landscapes of one name is synced: one with a history, else
 // the older one.
-func ownsNameBefore(a, b *landscapev1alpha1.Landscape) bool {
+func hasNamePrecedence(a, b *landscapev1alpha1.Landscape) bool {
 	if begun := len(a.Status.History) > 0; begun != (len(b.Status.History) > 0) {
 		return begun
 	}
@@ -300,7 +300,7 @@ func prefixSourceField(err error) error {
 // remoteOptions returns the options of a source without credentials and proxy.
 func (p *runningOperator) remoteOptions(l *landscapev1alpha1.Landscape, keys map[string][]byte) source.Options {
 	spec := l.Spec.Source
-	options := source.Options{URL: spec.URL, Submodules: spec.Submodules, Insecure: spec.Insecure, Applied: l.Status.LastAppliedRevision, Clock: p.role.Clock}
+	options := source.Options{URL: spec.URL, Submodules: spec.Submodules, Insecure: spec.Insecure, AppliedRevision: l.Status.LastAppliedRevision, Clock: p.role.Clock}
 	if spec.Ref != nil {
 		options.Ref = *spec.Ref
 	}
@@ -311,7 +311,7 @@ func (p *runningOperator) remoteOptions(l *landscapev1alpha1.Landscape, keys map
 		options.Dir = filepath.Join(p.role.CacheDir, "sources", l.Namespace, l.Name)
 	}
 	if v := spec.Verify; v != nil {
-		options.Verify = &source.Verify{Mode: v.Mode, Keys: keys}
+		options.Verify = &source.Verification{Mode: v.Mode, Keys: keys}
 	}
 	return options
 }

@@ -86,7 +86,7 @@ type sharedResources struct {
 type jobs struct {
 	preparation *preparation
 	// examination is the last examination of a waiting revision.
-	examination *examination
+	examination *waitingValidation
 	activeJob   *job
 	// pausedDone is closed when the paused job is over.
 	pausedDone chan struct{}

@@ -12,21 +12,21 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// answerWaiting ends the followers of a sync that cannot start now.
-func (s *landscapeReconciler) answerWaiting(suspended string) {
+// answerWaitingFollowers ends the followers of a sync that cannot start now.
+func (s *landscapeReconciler) answerWaitingFollowers(suspended string) {
 	wanted, _ := s.wantedCommit()
 	switch {
 	case suspended != "":
 		s.broadcaster.broadcastToAll(receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspendedText(suspended, s.key.String()), Done: true})
 	case s.faults.misconfiguration != "": // only a change of the object helps
-		s.broadcaster.broadcastToAll(receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.faults.misconfiguration + s.staysAppliedText(), Done: true})
-	case s.jobs.decision.waitReason != "" && wanted != "" && s.isExamining():
+		s.broadcaster.broadcastToAll(receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.faults.misconfiguration + s.currentRevisionText(), Done: true})
+	case s.jobs.decision.waitReason != "" && wanted != "" && s.isValidatingWaiting():
 		// The result of the examination is more useful.
 	case s.jobs.decision.waitReason != "" && wanted != "" && s.jobs.lastOutcome.commitPath == s.specCommitPath(wanted) && s.jobs.lastOutcome.validErr != nil:
 		if s.requests.isPollRunning {
 			return // the source may have a better one
 		}
-		s.broadcaster.broadcast(wanted, receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.jobs.lastOutcome.validErr.Error() + s.staysAppliedText(), Done: true})
+		s.broadcaster.broadcast(wanted, receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.jobs.lastOutcome.validErr.Error() + s.currentRevisionText(), Done: true})
 	case s.jobs.decision.waitReason != "" && wanted != "":
 		s.broadcaster.broadcastToAll(receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.sourceRevisionOf(wanted) + ": " + s.jobs.decision.waitReason, Done: true})
 	case s.object.Spec.Pin != nil:
@@ -48,12 +48,12 @@ func suspendedText(suspended, landscape string) string {
 
 // reportStatus updates the status.
 func (s *landscapeReconciler) reportStatus(suspended string) {
-	s.answerWaiting(suspended)
+	s.answerWaitingFollowers(suspended)
 	s.reportObjectFaults()
 	v := conditionInput{
 		objectState: objectState{missingDependencies: s.faults.reportedMissing, misconfiguration: s.faults.misconfiguration, isNameTaken: s.faults.misconfiguration != "" && s.faults.isNameTaken, suspendReason: suspended},
-		current:     currentWork{isPolling: s.requests.awaitsPoll, waitReason: s.jobs.decision.waitReason},
-		revisions:   revisionNames{attempted: s.revisionName(s.jobs.lastOutcome.revision, s.jobs.lastOutcome.folder), applied: s.appliedRevisionName(), pin: s.object.Spec.Pin}, readState: readState{sourceErr: s.sourceAccess.pollErr, validErr: s.jobs.lastOutcome.validErr}, lastSync: lastSyncState{problems: s.jobs.lastOutcome.problems, isPermanent: s.jobs.lastOutcome.isPermanent}, pending: pendingWork{heldCount: s.jobs.lastOutcome.openItems.heldCount + len(s.findings.heldRepairs) + len(s.findings.heldOnSeeds), heldText: s.heldText(), awaitingApproval: s.jobs.lastOutcome.openItems.awaitingApproval + countAwaitingApproval(s.findings.heldRepairs) + countAwaitingApproval(s.findings.heldOnSeeds), operations: s.jobs.lastOutcome.openItems.operations, expiredOperations: s.jobs.lastOutcome.openItems.expiredOperations},
+		current:     progressState{isPolling: s.requests.awaitsPoll, waitReason: s.jobs.decision.waitReason},
+		revisions:   revisionNames{attempted: s.revisionName(s.jobs.lastOutcome.revision, s.jobs.lastOutcome.folder), applied: s.appliedRevisionName(), pin: s.object.Spec.Pin}, readState: fetchState{sourceErr: s.sourceAccess.pollErr, validErr: s.jobs.lastOutcome.validErr}, lastSync: lastSyncState{problems: s.jobs.lastOutcome.problems, isPermanent: s.jobs.lastOutcome.isPermanent}, pending: pendingState{heldCount: s.jobs.lastOutcome.openItems.heldCount + len(s.findings.heldRepairs) + len(s.findings.heldOnSeeds), heldText: s.heldText(), awaitingApproval: s.jobs.lastOutcome.openItems.awaitingApproval + countAwaitingApproval(s.findings.heldRepairs) + countAwaitingApproval(s.findings.heldOnSeeds), operations: s.jobs.lastOutcome.openItems.operations, expiredOperations: s.jobs.lastOutcome.openItems.expiredOperations},
 	}
 	if v.readState.sourceErr == nil {
 		v.readState.sourceErr = s.jobs.lastOutcome.fetchErr
@@ -61,7 +61,7 @@ func (s *landscapeReconciler) reportStatus(suspended string) {
 	// Other Landscapes wait for this one to be ready, so the result of an earlier process counts
 	// until this one has its own.
 	ready := condition.Get(s.status.desired.Conditions, landscapev1alpha1.LandscapeReady)
-	s.noteVerdict()
+	s.recordVerdict()
 	v.current.awaitsVerdict = !s.jobs.hasVerdict && ready != nil && ready.Status != gardencorev1beta1.ConditionTrue
 	v.lastSync.maintainErr = s.maintainError()
 	if s.sourceAccess.head.Commit != "" {
@@ -81,7 +81,7 @@ func (s *landscapeReconciler) reportStatus(suspended string) {
 	if s.jobs.activeJob != nil {
 		v.lastSync.notes = slices.Clone(s.jobs.activeJob.revision.notes)
 		if failed := &s.jobs.activeJob.failedAttempts; failed.count > 0 && !s.jobs.activeJob.isApplying && s.jobs.lastOutcome.commitPath != s.jobs.activeJob.revision.commitPath() {
-			v.lastSync.notes = append(v.lastSync.notes, fmt.Sprintf("retrying %s: %s", s.revisionName(s.jobs.activeJob.revision.Revision(), s.jobs.activeJob.revision.folder), joinLimited(failed.problems)))
+			v.lastSync.notes = append(v.lastSync.notes, fmt.Sprintf("retrying %s: %s", s.revisionName(s.jobs.activeJob.revision.Revision(), s.jobs.activeJob.revision.folder), joinWithLimit(failed.problems)))
 		}
 		if s.jobs.activeJob.isApplying {
 			v.current.syncProgress, v.current.isApplying = s.jobs.activeJob.progressText(), true
@@ -98,7 +98,7 @@ func (s *landscapeReconciler) reportStatus(suspended string) {
 			v.revisions.attempted = s.revisionName(attempted, s.jobs.preparation.folder)
 		}
 	}
-	if s.isExamining() {
+	if s.isValidatingWaiting() {
 		v.current.validationProgress = "validating " + s.jobs.examination.commit + " while it waits"
 	}
 	if v.current.syncProgress == "" {
@@ -122,9 +122,9 @@ func (s *landscapeReconciler) reportStatus(suspended string) {
 	s.operator.metrics.setState(s.key, s.status.desired, suspended != "")
 }
 
-// noteVerdict notes that the source's revision has a verdict: it was attempted, or it waits and was
-// validated. Maintaining the applied revision does not count.
-func (s *landscapeReconciler) noteVerdict() {
+// recordVerdict notes that the source's revision has a verdict: it was attempted, or it waits and
+// was validated. Maintaining the applied revision does not count.
+func (s *landscapeReconciler) recordVerdict() {
 	wanted, _ := s.wantedCommit()
 	e := s.jobs.examination
 	s.jobs.hasVerdict = s.jobs.hasVerdict || wanted != "" && (s.jobs.lastOutcome.commitPath == s.specCommitPath(wanted) || e != nil && e.isDone && e.retryAt.IsZero() && e.commitPath == s.specCommitPath(wanted))

@@ -107,7 +107,7 @@ func (d *requestHandler) Request(ctx context.Context, key receiver.Key, push rec
 	d.operator.mu.Lock()
 	r, working := d.operator.reconcilers[key], d.operator.lease != nil
 	d.operator.mu.Unlock()
-	d.operator.role.Log.Info("a sync is requested", "landscape", key.String(), "ref", push.Ref, "commit", push.Commit, "by", push.By)
+	d.operator.role.Log.Info("a sync is requested", "landscape", key.String(), "ref", push.Ref, "commit", push.Commit, "by", push.Pusher)
 	if working {
 		if r != nil {
 			r.reconciler.enqueue(func() { r.reconciler.requests.pollRequested = true })
@@ -134,7 +134,7 @@ func (d *requestHandler) Follow(ctx context.Context, key receiver.Key, commit st
 		return d.followOtherReplica(ctx, key, commit)
 	}
 	lines := d.broadcasterOf(key).follow(ctx, commit)
-	r.reconciler.enqueue(func() { r.reconciler.answerFinished(commit) })
+	r.reconciler.enqueue(func() { r.reconciler.answerFinishedFollowers(commit) })
 	return lines, nil
 }
 

@@ -131,7 +131,7 @@ func TestRequestFloodIsOneSync(t *testing.T) {
 		go func() {
 			taken := 0
 			for i := range 125 {
-				push := receiver.Push{Ref: "refs/heads/main", Commit: next, By: fmt.Sprintf("ada %d %d", worker, i)}
+				push := receiver.Push{Ref: "refs/heads/main", Commit: next, Pusher: fmt.Sprintf("ada %d %d", worker, i)}
 				if _, _, err := ask.RequestSync(context.Background(), w.namespace+"/"+s.name+"/push", push, nil); err == nil {
 					taken++
 				}
@@ -172,7 +172,7 @@ func TestFollowPush(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		last, followed, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: fmt.Sprint(time.Now().UnixNano())}, func(receiver.Progress) {})
+		last, followed, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, Pusher: fmt.Sprint(time.Now().UnixNano())}, func(receiver.Progress) {})
 		require.NoError(t, err)
 		assert.True(t, followed)
 		assert.True(t, last.Done)
@@ -233,7 +233,7 @@ func TestTwoLandscapesDeclareOneObject(t *testing.T) {
 			for _, object := range b.Objects {
 				if object.Object == "ConfigMap "+w.namespace+"/shared" {
 					owned[o.Owner] = object.OwnedBy
-					assert.Empty(t, object.AlsoOf, o.Owner)
+					assert.Empty(t, object.OtherOwners, o.Owner)
 				}
 			}
 		}

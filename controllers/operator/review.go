@@ -98,13 +98,13 @@ func (r *revisionReader) readBase(ctx context.Context, next *revision, at commit
 // compareWithBase renders the affected owners in parts: the Garden for the operator's clusters,
 // Seeds and Shoots for the seeds.
 func (r *revisionReader) compareWithBase(ctx context.Context, former *landscapes.Landscape, next *revision, out *permit.Review) error {
-	reach, err := render.FindAffected(r.catalogue, render.State{Landscape: former, Name: "the previous revision", Partial: true},
-		render.State{Landscape: next.landscape}, render.At(r.now), render.WithSampling(reviewSampleSize))
+	reach, err := render.FindAffected(r.catalogue, render.State{Landscape: former, Name: "the previous revision", IsPartial: true},
+		render.State{Landscape: next.landscape}, render.WithTime(r.now), render.WithSampling(reviewSampleSize))
 	if err != nil {
 		return newInvalidError("revision %s: %s", next.Revision(), err)
 	}
 	out.AddItems(plan.CompareBundles(differingDeclarations(former, next.landscape)).Items...)
-	oldCluster, newCluster := reach.Old.ClusterOf(), reach.New.ClusterOf()
+	oldCluster, newCluster := reach.Old.ClusterNamer(), reach.New.ClusterNamer()
 	before, homes, sampled := map[string]bool{}, map[string]permit.SeedLocation{}, map[string]bool{}
 	for _, in := range reach.Old.Inputs {
 		before[in.Owner.String()] = true
@@ -129,7 +129,7 @@ func (r *revisionReader) compareWithBase(ctx context.Context, former *landscapes
 		if err != nil {
 			return newInvalidError("revision %s: %s", next.Revision(), err)
 		}
-		for _, item := range plan.CompareBundles(plan.PlaceBundles(old, oldCluster), plan.PlaceBundles(new, newCluster)).Items {
+		for _, item := range plan.CompareBundles(plan.AssignClusters(old, oldCluster), plan.AssignClusters(new, newCluster)).Items {
 			if kind, _, _ := strings.Cut(item.Owner, " "); kind == owner.Garden {
 				out.AddItems(item)
 				continue
@@ -145,7 +145,7 @@ func (r *revisionReader) compareWithBase(ctx context.Context, former *landscapes
 
 // differingDeclarations returns the declared objects that differ between two landscapes, for the
 // operator's clusters.
-func differingDeclarations(former, next *landscapes.Landscape) (before, after []plan.PlacedBundle) {
+func differingDeclarations(former, next *landscapes.Landscape) (before, after []plan.ClusterBundle) {
 	if former == nil {
 		return nil, landscape.DeclarationBundles(next, landscape.UndecryptableSecrets(next))
 	}

@@ -48,7 +48,7 @@ func TestReviewLimitsDeletions(t *testing.T) {
 	w.awaitApplied(s, first, "1")
 	ask := func(commit string) receiver.Progress {
 		t.Helper()
-		last, followed, err := w.receiverClient().RequestSync(t.Context(), w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(receiver.Progress) {})
+		last, followed, err := w.receiverClient().RequestSync(t.Context(), w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, Pusher: commit}, func(receiver.Progress) {})
 		require.NoError(t, err)
 		assert.True(t, followed)
 		return last
@@ -69,7 +69,7 @@ func TestReviewLimitsDeletions(t *testing.T) {
 	// Two commits between two syncs are one difference.
 	s.push("one deletion", map[string]string{"d2.yaml": ""})
 	third := s.push("another", map[string]string{"d3.yaml": ""})
-	_, _, err := w.receiverClient().RequestSync(t.Context(), w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: third, By: "ada"}, nil)
+	_, _, err := w.receiverClient().RequestSync(t.Context(), w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: third, Pusher: "ada"}, nil)
 	require.NoError(t, err)
 	w.suspend(s.name, false)
 	w.awaitApplied(s, third, "1")

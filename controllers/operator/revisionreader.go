@@ -125,7 +125,7 @@ func (r *revisionReader) read(ctx context.Context, snapshot *source.Snapshot) (*
 	}
 	var rendering []schemas.Violation
 	if l.ConfigDeclaration != nil {
-		rendering = render.CheckLandscape(r.catalogue, l, render.At(r.now), render.RulesPassed())
+		rendering = render.CheckLandscape(r.catalogue, l, render.WithTime(r.now), render.WithPassedRules())
 	}
 	if all := slices.Concat(violations, found, rendering); schemas.HasErrors(all) {
 		schemas.SortViolations(all)

@@ -106,12 +106,12 @@ type runningReconciler struct {
 	done       chan struct{}
 }
 
-// holdsLease reports whether this replica surely holds the lease.
-func (p *runningOperator) holdsLease() bool {
+// hasLease reports whether this replica surely holds the lease.
+func (p *runningOperator) hasLease() bool {
 	p.mu.Lock()
 	lease := p.lease
 	p.mu.Unlock()
-	return lease != nil && lease.IsSure()
+	return lease != nil && lease.IsExclusive()
 }
 
 // Run works until ctx ends. It fails when the lease is lost.

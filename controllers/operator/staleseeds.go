@@ -107,9 +107,9 @@ func hasEnded(state gardencorev1beta1.LastOperationState) bool {
 	return false
 }
 
-// noteFailingFollowers notes the owners that cannot be reconciled after a Seed, since before or
+// recordFailingDependents notes the owners that cannot be reconciled after a Seed, since before or
 // after it. The Seed itself succeeded.
-func (w *gardenletWaiter) noteFailingFollowers(f *awaitedOwner, seed *unstructured.Unstructured) {
+func (w *gardenletWaiter) recordFailingDependents(f *awaitedOwner, seed *unstructured.Unstructured) {
 	r := seedpublication.ReadSeedReport(seed)
 	if r == nil {
 		return
@@ -119,8 +119,8 @@ func (w *gardenletWaiter) noteFailingFollowers(f *awaitedOwner, seed *unstructur
 	}
 }
 
-// giveUpOnSeeds records failures for the owners of seeds whose gardenlets do not work.
-func (w *gardenletWaiter) giveUpOnSeeds(inVain map[string][]string) {
+// failSeedOwners records failures for the owners of seeds whose gardenlets do not work.
+func (w *gardenletWaiter) failSeedOwners(inVain map[string][]string) {
 	for _, seed := range slices.Sorted(maps.Keys(inVain)) {
 		names := inVain[seed]
 		text := fmt.Sprintf("the gardenlet of seed %s does not work: %s; not reconciled until it works: %s", seed, w.seedStates.unavailable[seed], firstNames(names, len(names)))

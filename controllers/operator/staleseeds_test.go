@@ -64,7 +64,7 @@ func TestStaleGardenletsAreReported(t *testing.T) {
 	defer cancel()
 	pushed := func(commit string) receiver.Progress {
 		t.Helper()
-		end, _, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(receiver.Progress) {})
+		end, _, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, Pusher: commit}, func(receiver.Progress) {})
 		require.NoError(t, err)
 		return end
 	}

@@ -64,7 +64,7 @@ func TestSupersededSync(t *testing.T) {
 		var e end
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		e.Progress, e.followed, e.err = w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, tell)
+		e.Progress, e.followed, e.err = w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, Pusher: commit}, tell)
 		return e
 	}
 	go func() { told <- ask(first, func(receiver.Progress) {}) }()

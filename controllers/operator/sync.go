@@ -78,8 +78,8 @@ func (s *landscapeReconciler) openJobRecord(j *job, at time.Time) {
 	})
 }
 
-// handleSyncResult processes the result of a sync.
-func (s *landscapeReconciler) handleSyncResult(j *job, report *landscape.RunReport, totals map[string]int, err error, late bool, await func(string) bool) {
+// recordSyncResult processes the result of a sync.
+func (s *landscapeReconciler) recordSyncResult(j *job, report *landscape.RunReport, totals map[string]int, err error, late bool, await func(string) bool) {
 	if s.jobs.activeJob != j || s.lifetime.ctx.Err() != nil {
 		return
 	}
@@ -94,8 +94,8 @@ func (s *landscapeReconciler) handleSyncResult(j *job, report *landscape.RunRepo
 	o.openItems.heldCount, o.openItems.awaitingApproval, o.openItems.heldText = heldCount(report), countAwaitingApproval(report.HeldDeletions()), report.HeldText()
 	var forAnyone []string
 	o.openItems.operations, forAnyone, o.openItems.expiredOperations = waitingOperations(report)
-	if text := joinLimited(o.openItems.operations); text != "" && text != joinLimited(s.jobs.lastOutcome.openItems.operations) {
-		s.notify(notification.Neutral, notification.Warning, operationsReason(o.openItems.operations, o.openItems.expiredOperations), joinLimited(forAnyone), o.commit, revision)
+	if text := joinWithLimit(o.openItems.operations); text != "" && text != joinWithLimit(s.jobs.lastOutcome.openItems.operations) {
+		s.notify(notification.Neutral, notification.Warning, operationsReason(o.openItems.operations, o.openItems.expiredOperations), joinWithLimit(forAnyone), o.commit, revision)
 	}
 	spent, lapsed := s.finishApprovals(j, report, err == nil)
 	passed := UsedApprovalsText(spent)
@@ -118,8 +118,8 @@ func (s *landscapeReconciler) handleSyncResult(j *job, report *landscape.RunRepo
 		}
 		o.failures = s.failuresInRow(o.commitPath)
 	}
-	same := s.jobs.lastOutcome.commitPath == o.commitPath && joinLimited(s.jobs.lastOutcome.problems) == joinLimited(o.problems) && s.jobs.lastOutcome.openItems.heldText == o.openItems.heldText
-	same = same || purpose.isForAppliedRevision() && err != nil && j.failedAttempts.count > 0 && joinLimited(j.failedAttempts.problems) == joinLimited(o.problems)
+	same := s.jobs.lastOutcome.commitPath == o.commitPath && joinWithLimit(s.jobs.lastOutcome.problems) == joinWithLimit(o.problems) && s.jobs.lastOutcome.openItems.heldText == o.openItems.heldText
+	same = same || purpose.isForAppliedRevision() && err != nil && j.failedAttempts.count > 0 && joinWithLimit(j.failedAttempts.problems) == joinWithLimit(o.problems)
 	j.failedAttempts.record(o.problems, now)
 	if refused := s.jobs.lastOutcome; purpose == purposeMaintain && refused.failures > 0 && refused.commitPath != o.commitPath {
 		// A maintained revision does not replace the rejected one as the last attempt. Otherwise
@@ -142,18 +142,18 @@ func (s *landscapeReconciler) handleSyncResult(j *job, report *landscape.RunRepo
 		message = published
 	}
 	taken := startedOperations(report)
-	asked := joinLimited(taken)
+	asked := joinWithLimit(taken)
 	// Also if no object changed.
 	if (passed != "" || executed != "" || asked != "") && !j.reporting.isInHistory {
 		s.openJobRecord(j, j.reporting.startedAt)
 	}
 	message = joinNonEmpty(message, passed, executed, asked)
-	if text := joinLimited(o.openItems.operations); text != "" {
+	if text := joinWithLimit(o.openItems.operations); text != "" {
 		message += "; " + text
 	}
 	switch {
 	case err != nil:
-		result, message = landscapev1alpha1.SyncFailed, joinNonEmpty(passed, asked, joinLimited(j.failedAttempts.problems))
+		result, message = landscapev1alpha1.SyncFailed, joinNonEmpty(passed, asked, joinWithLimit(j.failedAttempts.problems))
 	case o.openItems.heldCount > 0:
 		result, message = landscapev1alpha1.SyncHeld, message+"; "+o.openItems.heldText
 	}

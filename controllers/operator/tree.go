@@ -28,10 +28,10 @@ import (
 type TreeOwner struct {
 	// Owner has the form of its label: landscape.local, garden.local, shoot.garden-local.local.
 	Owner string `json:"owner"`
-	// Silence says since when its gardenlet or operator does not renew its lease; it is nil if it
+	// StaleRole says since when its gardenlet or operator does not renew its lease; it is nil if it
 	// does, or if that is unknown.
-	Silence *landscape.StaleRole `json:"silent,omitempty"`
-	Bundles []TreeBundle         `json:"bundles"`
+	StaleRole *landscape.StaleRole `json:"silent,omitempty"`
+	Bundles   []TreeBundle         `json:"bundles"`
 }
 
 // TreeBundle is a bundle with its objects.
@@ -49,16 +49,16 @@ type TreeObject struct {
 	Object string `json:"object"`
 	// Source is the file and line of its declaration, if known.
 	Source string `json:"source,omitempty"`
-	// Leaving objects are being deleted.
-	Leaving bool `json:"leaving,omitempty"`
+	// IsTerminating objects are being deleted.
+	IsTerminating bool `json:"leaving,omitempty"`
 	// Objects are the objects of a ManagedResource.
 	Objects []TreeObject `json:"objects,omitempty"`
 	// OwnedBy names the owner that has the object: the inventory lists it, but its owner never
 	// applied it, because the other one declares it, too.
 	OwnedBy string `json:"ownedBy,omitempty"`
-	// AlsoOf are other owners that list and applied the object. It moved between them; only the
-	// object itself tells the current one.
-	AlsoOf         []string `json:"alsoOf,omitempty"`
+	// OtherOwners are other owners that list and applied the object. It moved between them; only
+	// the object itself tells the current one.
+	OtherOwners    []string `json:"alsoOf,omitempty"`
 	inventoryEntry apply.Entry
 }
 
@@ -138,9 +138,9 @@ func markStale(ctx context.Context, c client.Reader, owners []TreeOwner, now tim
 		kind, _, _ := strings.Cut(o.Owner, ".")
 		switch {
 		case kind != owner.Seed && kind != owner.Shoot && operatorErr == nil:
-			owners[i].Silence = operator
+			owners[i].StaleRole = operator
 		case (kind == owner.Seed || kind == owner.Shoot) && gardenletErr == nil:
-			owners[i].Silence = gardenlet
+			owners[i].StaleRole = gardenlet
 		}
 	}
 }
@@ -154,7 +154,7 @@ func treeBundle(ctx context.Context, c client.Reader, cm *unstructured.Unstructu
 		return b
 	}
 	for _, e := range entries {
-		o := TreeObject{Object: e.Ref.String(), Source: e.Source, Leaving: e.Deleting, inventoryEntry: e}
+		o := TreeObject{Object: e.Ref.String(), Source: e.Source, IsTerminating: e.Deleting, inventoryEntry: e}
 		if e.Kind == "ManagedResource" {
 			o.Objects, b.Error = managedResourceObjects(ctx, c, e.Ref)
 		}

@@ -27,7 +27,7 @@ func TestSetSeedNames(t *testing.T) {
 // TestMarkShared: an object that two landscapes declare is shown with its actual owner.
 func TestMarkShared(t *testing.T) {
 	object := func(name, applied string, leaving bool) TreeObject {
-		return TreeObject{Object: name, Leaving: leaving, inventoryEntry: apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, AppliedDigest: applied}}
+		return TreeObject{Object: name, IsTerminating: leaving, inventoryEntry: apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, AppliedDigest: applied}}
 	}
 	of := func(owner, cluster string, objects ...TreeObject) TreeOwner {
 		return TreeOwner{Owner: owner, Bundles: []TreeBundle{{Cluster: cluster, Objects: objects}}}
@@ -41,7 +41,7 @@ func TestMarkShared(t *testing.T) {
 	said := map[string][]string{}
 	for _, o := range owners {
 		for _, shown := range o.Bundles[0].Objects {
-			if whose := append(shown.AlsoOf, shown.OwnedBy); len(whose) > 1 || whose[0] != "" {
+			if whose := append(shown.OtherOwners, shown.OwnedBy); len(whose) > 1 || whose[0] != "" {
 				said[o.Owner+" "+shown.Object] = whose
 			}
 		}

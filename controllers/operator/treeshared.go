@@ -21,7 +21,7 @@ func markShared(owners []TreeOwner) {
 		if listed[at] == nil {
 			listed[at] = map[string]bool{}
 		}
-		listed[at][owner] = listed[at][owner] || o.inventoryEntry.AppliedDigest != "" || o.Leaving
+		listed[at][owner] = listed[at][owner] || o.inventoryEntry.AppliedDigest != "" || o.IsTerminating
 	})
 	each(func(o *TreeObject, at place, owner string) {
 		var others []string
@@ -35,7 +35,7 @@ func markShared(owners []TreeOwner) {
 		case len(others) == 1 && !listed[at][owner]:
 			o.OwnedBy = others[0]
 		default:
-			o.AlsoOf = others
+			o.OtherOwners = others
 		}
 	})
 }

@@ -57,7 +57,7 @@ func TestWaitReasonsForFollowers(t *testing.T) {
 			want := strings.ReplaceAll(test.push, "REVISION", "main@sha1:"+commit)
 			var lines []string
 			tell := func(p receiver.Progress) { lines = append(lines, p.Phase+" "+p.Message+p.Err) }
-			last, _, err := w.receiverClient().RequestSync(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, tell)
+			last, _, err := w.receiverClient().RequestSync(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, Pusher: commit}, tell)
 			require.NoError(t, err)
 			assert.Equal(t, test.phase, last.Phase, lines)
 			assert.Contains(t, last.Message+last.Err, want)
@@ -112,7 +112,7 @@ func TestInvalidRevisionIsReportedWhileWaiting(t *testing.T) {
 		before := w.getLandscape(s.name).Spec
 		w.changeLandscape(s.name, func(l *landscapev1alpha1.Landscape) { change(&l.Spec) })
 		commit := s.push(name, map[string]string{"a.yaml": "kind: Broken" + strings.ReplaceAll(name, " ", "") + "\n"})
-		last, _, err := w.receiverClient().RequestSync(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(receiver.Progress) {})
+		last, _, err := w.receiverClient().RequestSync(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, Pusher: commit}, func(receiver.Progress) {})
 		require.NoError(t, err)
 		assert.Equal(t, receiver.PhaseFailed, last.Phase, last)
 		assert.Contains(t, last.Err, "revision main@sha1:"+commit)
@@ -123,11 +123,11 @@ func TestInvalidRevisionIsReportedWhileWaiting(t *testing.T) {
 			last = p
 		}
 		assert.Equal(t, receiver.PhaseFailed, last.Phase, last)
-		last, _, err = w.receiverClient().RequestSync(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(receiver.Progress) {})
+		last, _, err = w.receiverClient().RequestSync(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, Pusher: commit}, func(receiver.Progress) {})
 		require.NoError(t, err)
 		assert.Equal(t, receiver.PhaseFailed, last.Phase, "also who comes later: %v", last)
 		good := s.push("repair it", map[string]string{"a.yaml": s.configMap(s.name, name)})
-		last, _, err = w.receiverClient().RequestSync(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: good, By: good}, func(receiver.Progress) {})
+		last, _, err = w.receiverClient().RequestSync(ctx, key+"/push", receiver.Push{Ref: "refs/heads/main", Commit: good, Pusher: good}, func(receiver.Progress) {})
 		require.NoError(t, err)
 		assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
 		w.changeLandscape(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec = before })

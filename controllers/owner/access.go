@@ -222,8 +222,8 @@ func (r *run) annotateGenericKubeconfig(ctx context.Context, made map[string]ren
 		return nil
 	}
 	annotations := map[string]any{gardencorev1beta1.GenericTokenKubeconfigSecretName: name}
-	_, err = o.Home.MergePatch(ctx, o.Ref, map[string]any{"metadata": map[string]any{"annotations": annotations}}, settingsByKind[Garden].fieldManager, "")
-	return o.Home.Explain(o.Ref, "write the name of its generic kubeconfig to", err)
+	_, err = o.ObjectCluster.MergePatch(ctx, o.Ref, map[string]any{"metadata": map[string]any{"annotations": annotations}}, settingsByKind[Garden].fieldManager, "")
+	return o.ObjectCluster.Explain(o.Ref, "write the name of its generic kubeconfig to", err)
 }
 
 // advertisedAddresses returns the addresses of a Garden: its API server is at its first domain.

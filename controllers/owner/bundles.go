@@ -70,16 +70,16 @@ func HasInventory(ctx context.Context, o Owner) (bool, error) {
 	return len(list) > 0, nil
 }
 
-// setName is the origin annotation of a direct bundle, or of the pair of ManagedResource and data
+// nameOfSet is the origin annotation of a direct bundle, or of the pair of ManagedResource and data
 // Secret.
-func setName(o render.Owner, bundle string) string {
+func nameOfSet(o render.Owner, bundle string) string {
 	return ownerLabel(o) + "/" + bundle
 }
 
 // newSet wraps objects for the engine; its errors show the origins.
 func newSet(o *ownerSession, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
 	s := apply.Set{
-		Name: setName(o.Input.Owner, b.Name), Objects: objects, FieldManager: FieldManager, TakeBack: true,
+		Name: nameOfSet(o.Input.Owner, b.Name), Objects: objects, FieldManager: FieldManager, TakeBack: true,
 		InjectLabels: b.Delivery.InjectLabels, KeepObjects: b.Delivery.KeepObjects,
 		Sources: map[apply.Ref]string{},
 	}
@@ -92,7 +92,7 @@ func newSet(o *ownerSession, b render.Bundle, objects []*unstructured.Unstructur
 // newDirectSet returns the set of a direct bundle for an apply.
 func newDirectSet(o *ownerSession, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
 	s := newSet(o, b, objects)
-	s.RebuildFrom = siblingKinds(o, b)
+	s.RebuildFrom = kindsOnCluster(o, b)
 	return s
 }
 
@@ -120,7 +120,7 @@ func (o *ownerSession) objectsToApply(ctx context.Context, b render.Bundle) ([]*
 	annotations[managedresource.AnnotationDeletions] = managedresource.DeletionsByOwner
 	mr.SetAnnotations(annotations)
 	if have := o.dataSecret(ctx, b); have != nil {
-		if _, err := render.ReuseData(mr, secret, have); err != nil {
+		if _, err := render.ReuseDataSecret(mr, secret, have); err != nil {
 			return nil, nil, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
 	}
@@ -233,7 +233,7 @@ func (r *run) applyManagedResource(ctx context.Context, b render.Bundle, cluster
 	s.InjectLabels, s.KeepObjects, s.InOrder = nil, false, true
 	view := inventory
 	if len(former) > 0 {
-		view = apply.FilterInventory(inventory, func(e apply.Entry) bool { return isCarrierOf(b, e.Ref) })
+		view = apply.FilterInventory(inventory, func(e apply.Entry) bool { return isDeliveryObjectOf(b, e.Ref) })
 	} else {
 		s.RebuildFrom = apply.KindsOf(objects...)
 	}
@@ -389,7 +389,7 @@ func (r *Reconciler) setOfManaged(o *ownerSession, cluster string, ref apply.Ref
 	id := o.renderOwner()
 	for _, b := range o.Bundles() {
 		if !b.Delivery.Direct && bundleManagedResourceRef(b) == ref {
-			return setName(id, b.Name)
+			return nameOfSet(id, b.Name)
 		}
 	}
 	return ""

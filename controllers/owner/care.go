@@ -61,7 +61,7 @@ func (r *Reconciler) care(ctx context.Context, o *ownerSession) (_ []gardencorev
 		if v := others[name]; v != nil && judged.Status == gardencorev1beta1.ConditionTrue {
 			judged = r.failedCondition(b, old, status, v.Reason, v.Message, errorCodes(v.Codes))
 		}
-		if name == observabilityHealthy && judged.Status == gardencorev1beta1.ConditionTrue {
+		if name == conditionObservabilityHealthy && judged.Status == gardencorev1beta1.ConditionTrue {
 			judged = r.prometheusCondition(ctx, o, b, status, old, judged)
 		}
 		conditions = condition.Merge(conditions, judged)
@@ -74,8 +74,8 @@ func (r *Reconciler) care(ctx context.Context, o *ownerSession) (_ []gardencorev
 	if condition.Equal(conditions, status.Conditions) {
 		return conditions, err
 	}
-	_, werr := o.Home.MergePatch(ctx, o.Ref, map[string]any{"status": map[string]any{"conditions": conditions}}, settingsByKind[o.Input.Owner.Kind].fieldManager, "status")
-	return conditions, errors.Join(err, o.Home.Explain(o.Ref, "write the conditions", werr))
+	_, werr := o.ObjectCluster.MergePatch(ctx, o.Ref, map[string]any{"status": map[string]any{"conditions": conditions}}, settingsByKind[o.Input.Owner.Kind].fieldManager, "status")
+	return conditions, errors.Join(err, o.ObjectCluster.Explain(o.Ref, "write the conditions", werr))
 }
 
 // prometheusCondition returns the condition about monitoring with the alerts of the Prometheus

@@ -38,12 +38,12 @@ func (r *Reconciler) delete(ctx context.Context, o *ownerSession) (*Report, erro
 	status := r.newStatus(o)
 	status.deleting = true
 	defer status.stop()
-	live, err := o.Home.GetLive(ctx, o.Ref)
+	live, err := o.ObjectCluster.GetLive(ctx, o.Ref)
 	if apierrors.IsNotFound(err) {
 		return &Report{Owner: o.String()}, nil
 	}
 	if err != nil {
-		return nil, o.Home.Explain(o.Ref, "read", err)
+		return nil, o.ObjectCluster.Explain(o.Ref, "read", err)
 	}
 	if live.GetDeletionTimestamp() == nil {
 		return nil, fmt.Errorf("%s is not being deleted", o)
@@ -62,7 +62,7 @@ func (r *Reconciler) delete(ctx context.Context, o *ownerSession) (*Report, erro
 // runDeletion runs the flow of deletion once it is confirmed.
 func (s *flowSteps) runDeletion(ctx context.Context) error {
 	if !IsConfirmed(s.live) {
-		return errors.New(s.run.owner.Home.RewriteKubectlOrNameCluster(fmt.Sprintf("the deletion cannot be undone, and nothing is deleted until it is confirmed: kubectl annotate %s %s=true",
+		return errors.New(s.run.owner.ObjectCluster.RewriteKubectlOrNameCluster(fmt.Sprintf("the deletion cannot be undone, and nothing is deleted until it is confirmed: kubectl annotate %s %s=true",
 			apply.KubectlName(s.run.owner.Ref), AnnotationConfirmDeletion)))
 	}
 	if err := s.run.reconciler.readExtensions(ctx, s.run.owner); err != nil {

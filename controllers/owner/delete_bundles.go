@@ -38,12 +38,12 @@ func (s *flowSteps) deleteBundle(ctx context.Context, b render.Bundle, keep bool
 		}
 	}()
 	if b.Cluster != render.ClusterVirtual {
-		return s.deleteUntilGone(ctx, b, keep, report)
+		return s.deleteAndWait(ctx, b, keep, report)
 	}
 	if s.virtualLossReason() == "" {
 		// leave half of the step's time for release
 		limited, cancel := context.WithTimeout(ctx, s.run.stepTimeout(virtualDeletionTimeout)/2)
-		err := s.deleteUntilGone(limited, b, keep, report)
+		err := s.deleteAndWait(limited, b, keep, report)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -53,8 +53,8 @@ func (s *flowSteps) deleteBundle(ctx context.Context, b render.Bundle, keep bool
 	return s.forgetVirtualBundle(ctx, b)
 }
 
-// deleteUntilGone deletes the objects of a bundle repeatedly until none is left.
-func (s *flowSteps) deleteUntilGone(ctx context.Context, b render.Bundle, keep bool, report func(flow.State, string)) error {
+// deleteAndWait deletes the objects of a bundle repeatedly until none is left.
+func (s *flowSteps) deleteAndWait(ctx context.Context, b render.Bundle, keep bool, report func(flow.State, string)) error {
 	said := ""
 	for {
 		left, err := s.deleteBundleObjects(ctx, b, keep)
@@ -162,7 +162,7 @@ func (s *flowSteps) describePending(ctx context.Context, cluster *apply.Cluster,
 // pending deletion, for example that a bucket has to be retained.
 func controllerMessage(live *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"status", "lastError", "description"}, {"status", "lastOperation", "description"}} {
-		if text, _, _ := unstructured.NestedString(live.Object, path...); text != "" && render.IsRequested(live.GroupVersionKind()) {
+		if text, _, _ := unstructured.NestedString(live.Object, path...); text != "" && render.IsReconciledOnRequest(live.GroupVersionKind()) {
 			return printable.Truncate(text, maxMessageLength)
 		}
 	}
@@ -195,7 +195,7 @@ func (s *flowSteps) forgetVirtualBundle(ctx context.Context, b render.Bundle) er
 // the owner covers all its objects.
 func (s *flowSteps) confirmDeletions(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) error {
 	for _, e := range entries {
-		if !render.IsRequested(e.Ref.GVK()) && e.Ref.GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
+		if !render.IsReconciledOnRequest(e.Ref.GVK()) && e.Ref.GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
 			continue
 		}
 		live, err := cluster.Get(ctx, e.Ref)

@@ -108,7 +108,7 @@ func (s *flowSteps) finishDeletion(ctx context.Context) error {
 		return err
 	}
 	kind := settingsByKind[o.Input.Owner.Kind]
-	return finalizers.Change(ctx, o.Home, kind.fieldManager, o.Ref, finalizers.Remove(kind.finalizers...))
+	return finalizers.Change(ctx, o.ObjectCluster, kind.fieldManager, o.Ref, finalizers.Remove(kind.finalizers...))
 }
 
 // disownNamespace removes the labels of the Garden from its namespace, which stays.

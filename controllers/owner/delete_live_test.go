@@ -43,7 +43,7 @@ func newDeletionTest(t *testing.T, kind string, object string) *deletionTest {
 	require.NoError(t, err)
 	o := d.run.owner
 	o.Input.Owner.Kind, o.Ref = kind, apply.RefOf(live)
-	mapping, err := o.Home.Mapping(d.ctx, o.Ref.GVK())
+	mapping, err := o.ObjectCluster.Mapping(d.ctx, o.Ref.GVK())
 	require.NoError(t, err)
 	d.objects = d.api.Resource(mapping.Resource)
 	if live.GetNamespace() != "" {

@@ -97,17 +97,17 @@ func TestInvalidFlowsFail(t *testing.T) {
 		node render.FlowNode
 		want string
 	}{
-		"unknown state": {deletion, render.FlowNode{Verb: render.Await, Name: "unusde"}, `there is no state "unusde"; did you mean "unused"?; want one of dashboard-references-exist, no-inventories, no-runtime-resources, ` +
+		"unknown state": {deletion, render.FlowNode{Verb: render.VerbAwait, Name: "unusde"}, `there is no state "unusde"; did you mean "unused"?; want one of dashboard-references-exist, no-inventories, no-runtime-resources, ` +
 			"no-virtual-resources, own-virtual-resources-only, references-exist, unused, virtual-garden-answers"},
-		"unknown task": {reconciliation, render.FlowNode{Verb: render.Task, Name: "x"},
+		"unknown task": {reconciliation, render.FlowNode{Verb: render.VerbTask, Name: "x"},
 			`there is no task "x"; want one of invalidate-virtual, release-extensions, release-references, remove-secrets, yield-namespace`},
-		"state of a deletion":        {reconciliation, render.FlowNode{Verb: render.Await, Name: stateUnused}, "the state unused is only for the deletion of an owner"},
-		"removal past the gate":      {reconciliation, render.FlowNode{Verb: render.Remove, Bundles: []string{"b"}}, "only the deletion of an owner removes bundles: the gate decides about all other deletions"},
-		"apply without a render":     {deletion, render.FlowNode{Verb: render.Apply, Bundles: []string{"b"}}, "a deletion has no rendered bundle to apply"},
-		"request without a render":   {deletion, render.FlowNode{Verb: render.Request, Bundles: []string{"b"}}, "a deletion has no rendered bundle to request"},
+		"state of a deletion":        {reconciliation, render.FlowNode{Verb: render.VerbAwait, Name: stateUnused}, "the state unused is only for the deletion of an owner"},
+		"removal past the gate":      {reconciliation, render.FlowNode{Verb: render.VerbRemove, Bundles: []string{"b"}}, "only the deletion of an owner removes bundles: the gate decides about all other deletions"},
+		"apply without a render":     {deletion, render.FlowNode{Verb: render.VerbApply, Bundles: []string{"b"}}, "a deletion has no rendered bundle to apply"},
+		"request without a render":   {deletion, render.FlowNode{Verb: render.VerbRequest, Bundles: []string{"b"}}, "a deletion has no rendered bundle to request"},
 		"unknown verb":               {deletion, render.FlowNode{Verb: "scale"}, "no operation performs the verb scale"},
 		"a point where others meet":  {deletion, render.FlowNode{}, ""},
-		"a state of every operation": {reconciliation, render.FlowNode{Verb: render.Await, Name: "references-exist"}, ""},
+		"a state of every operation": {reconciliation, render.FlowNode{Verb: render.VerbAwait, Name: "references-exist"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.of.run = &run{reconciler: &Reconciler{}}
@@ -127,7 +127,7 @@ func TestInvalidFlowsFail(t *testing.T) {
 func TestOperationOfARequest(t *testing.T) {
 	s := &flowSteps{run: &run{reconciler: &Reconciler{}}, rendered: map[string]render.Bundle{"asked": {Name: "asked"}}}
 	assert.Equal(t, "reconcile", s.run.requestedOperation("asked"), "a repair has no flow")
-	_, err := s.buildGraph(render.Flow{Nodes: []render.FlowNode{{ID: "n", Verb: render.Request, Bundles: []string{"asked"}, Operation: "restore", If: true}}})
+	_, err := s.buildGraph(render.Flow{Nodes: []render.FlowNode{{ID: "n", Verb: render.VerbRequest, Bundles: []string{"asked"}, Operation: "restore", If: true}}})
 	require.NoError(t, err)
 	assert.Equal(t, "restore", s.run.requestedOperation("asked"))
 	assert.Equal(t, "reconcile", s.run.requestedOperation("other"))

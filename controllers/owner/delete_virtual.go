@@ -39,7 +39,7 @@ const verifyInterval = 5 * time.Second
 // waitUntilUnused waits until nothing uses the virtual garden. It skips a virtual garden that never
 // existed or no longer exists.
 func (s *flowSteps) waitUntilUnused(ctx context.Context, report func(flow.State, string)) error {
-	why, err := s.virtualGoneReason(ctx)
+	why, err := s.virtualMissingReason(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,15 +58,15 @@ func (s *flowSteps) waitUntilUnused(ctx context.Context, report func(flow.State,
 		}
 	}
 	if why != "" {
-		s.abandonVirtual(why)
+		s.skipVirtualGarden(why)
 	}
 	s.stopMaintenance()
 	return nil
 }
 
-// virtualGoneReason returns why the virtual garden cannot be read: its API server or its etcd does
-// not exist, or it never had objects.
-func (s *flowSteps) virtualGoneReason(ctx context.Context) (string, error) {
+// virtualMissingReason returns why the virtual garden cannot be read: its API server or its etcd
+// does not exist, or it never had objects.
+func (s *flowSteps) virtualMissingReason(ctx context.Context) (string, error) {
 	if !slices.ContainsFunc(s.existingBundles, func(o orphan) bool { return o.bundle.Cluster == render.ClusterVirtual }) {
 		return reasonNeverUsed, nil
 	}
@@ -138,11 +138,11 @@ func (s *flowSteps) checkVirtualUnused(ctx context.Context) error {
 
 func (s *flowSteps) unknownUsersError(err error) error {
 	return fmt.Errorf("cannot list Seeds and Shoots in the virtual garden: %w; nothing is deleted until it answers; if it is lost for good: %s", err,
-		s.run.owner.Home.RewriteKubectlOrNameCluster(fmt.Sprintf("kubectl annotate %s %s=true", apply.KubectlName(s.run.owner.Ref), AnnotationForceDeletion)))
+		s.run.owner.ObjectCluster.RewriteKubectlOrNameCluster(fmt.Sprintf("kubectl annotate %s %s=true", apply.KubectlName(s.run.owner.Ref), AnnotationForceDeletion)))
 }
 
-// abandonVirtual records that the virtual garden is skipped from now on, and why.
-func (s *flowSteps) abandonVirtual(why string) {
+// skipVirtualGarden records that the virtual garden is skipped from now on, and why.
+func (s *flowSteps) skipVirtualGarden(why string) {
 	s.run.mu.Lock()
 	s.virtualLoss = why
 	s.run.mu.Unlock()

@@ -21,9 +21,9 @@ import (
 // or deletes no object. Both deliveries use the same inventory ConfigMap. With direct delivery it
 // holds the objects, otherwise the ManagedResource with its data Secrets, and during a change both.
 
-// isCarrierOf reports whether an object is the ManagedResource of a bundle, or one of its data
-// Secrets.
-func isCarrierOf(b render.Bundle, ref apply.Ref) bool {
+// isDeliveryObjectOf reports whether an object is the ManagedResource of a bundle, or one of its
+// data Secrets.
+func isDeliveryObjectOf(b render.Bundle, ref apply.Ref) bool {
 	if ref.Namespace != b.Namespace {
 		return false
 	}
@@ -34,7 +34,7 @@ func isCarrierOf(b render.Bundle, ref apply.Ref) bool {
 // splitInventory divides the inventory of a bundle into carriers and objects.
 func splitInventory(b render.Bundle, entries []apply.Entry) (carriers, objects []apply.Entry) {
 	for _, e := range entries {
-		if isCarrierOf(b, e.Ref) {
+		if isDeliveryObjectOf(b, e.Ref) {
 			carriers = append(carriers, e)
 		} else {
 			objects = append(objects, e)
@@ -70,7 +70,7 @@ func (r *Reconciler) recordedObjects(ctx context.Context, o *ownerSession, b ren
 	if err != nil {
 		return nil, false, err
 	}
-	return apply.MergeEntries(managed, r.Engine.EntriesFromSet(setName(o.Input.Owner, b.Name), objects)), len(objects) > 0, nil
+	return apply.MergeEntries(managed, r.Engine.EntriesFromSet(nameOfSet(o.Input.Owner, b.Name), objects)), len(objects) > 0, nil
 }
 
 // previousManagedResource returns the reconciler of the ManagedResource that still delivers a
@@ -131,7 +131,7 @@ func (r *run) migrateToDirect(ctx context.Context, b render.Bundle) error {
 	}
 	s := newSet(r.owner, b, nil)
 	s.KeepObjects = false
-	result, err := r.reconciler.Engine.Delete(ctx, r.owner.Local, s, apply.FilterInventory(inventory, func(e apply.Entry) bool { return isCarrierOf(b, e.Ref) }),
+	result, err := r.reconciler.Engine.Delete(ctx, r.owner.Local, s, apply.FilterInventory(inventory, func(e apply.Entry) bool { return isDeliveryObjectOf(b, e.Ref) }),
 		apply.DeleteOptions{OnObject: skipResult(bundleManagedResourceRef(b), r.objectReporter(b))})
 	r.countResult(result)
 	return err
@@ -139,7 +139,7 @@ func (r *run) migrateToDirect(ctx context.Context, b render.Bundle) error {
 
 // migrateToManaged moves the inventory of a direct bundle to its ManagedResource; the objects stay.
 func (r *run) migrateToManaged(ctx context.Context, b render.Bundle, inventory apply.Inventory, carried, objects []apply.Entry) error {
-	carried = apply.MergeEntries(carried, r.reconciler.Engine.EntriesFromSet(setName(r.owner.Input.Owner, b.Name), objects))
+	carried = apply.MergeEntries(carried, r.reconciler.Engine.EntriesFromSet(nameOfSet(r.owner.Input.Owner, b.Name), objects))
 	if len(carried) == 0 {
 		return nil
 	}
@@ -150,11 +150,11 @@ func (r *run) migrateToManaged(ctx context.Context, b render.Bundle, inventory a
 	if err := rm.InheritInventory(ctx, b.Namespace, b.Name, carried); err != nil || len(objects) == 0 {
 		return err
 	}
-	return apply.FilterInventory(inventory, func(e apply.Entry) bool { return !isCarrierOf(b, e.Ref) }).Save(ctx, nil)
+	return apply.FilterInventory(inventory, func(e apply.Entry) bool { return !isDeliveryObjectOf(b, e.Ref) }).Save(ctx, nil)
 }
 
-// siblingKinds returns the kinds of all bundles of an owner on one cluster.
-func siblingKinds(o *ownerSession, b render.Bundle) []schema.GroupVersionKind {
+// kindsOnCluster returns the kinds of all bundles of an owner on one cluster.
+func kindsOnCluster(o *ownerSession, b render.Bundle) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, other := range append(o.Bundles(), b) {
 		if other.Cluster != b.Cluster {

@@ -116,7 +116,7 @@ func TestAForeignObjectInTheStatus(t *testing.T) {
 	require.NoError(t, err)
 	s.addInventoryEntry(b, "foreign")
 	assert.Equal(t, map[string]change.Action{"foreign": change.Keep}, s.plan(b))
-	assert.Equal(t, map[string]apply.Action{"a": apply.Unchanged, "foreign": apply.LeftAlone}, s.mustApply(b))
+	assert.Equal(t, map[string]apply.Action{"a": apply.Unchanged, "foreign": apply.NotOwned}, s.mustApply(b))
 	assert.Contains(t, s.run.report.Notes, "cluster local: ConfigMap "+s.ns+"/foreign: it is in the inventory, but is not ours: it stays unchanged")
 	assert.Len(t, s.uids("configmaps"), 2)
 	assert.Empty(t, s.plan(b))

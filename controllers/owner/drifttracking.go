@@ -13,10 +13,10 @@ import (
 // process.
 const trackTimeout = 10 * time.Second
 
-// trackUnprocessed watches drift of applied objects in bundles that a run did not process: after a
-// restart, nothing else watches them before a complete run. It also rechecks drift that could not
-// be repaired, which may match the declaration now.
-func (r *run) trackUnprocessed(ctx context.Context) {
+// trackUnprocessedBundles watches drift of applied objects in bundles that a run did not process:
+// after a restart, nothing else watches them before a complete run. It also rechecks drift that
+// could not be repaired, which may match the declaration now.
+func (r *run) trackUnprocessedBundles(ctx context.Context) {
 	if ctx.Err() != nil { // a sync that times out ends, and its applied objects are maintained
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -43,18 +43,18 @@ func (r *run) trackUnprocessed(ctx context.Context) {
 func (r *run) trackBundle(ctx context.Context, b render.Bundle) {
 	o, home := r.owner, r.owner.Local
 	inventory := r.reconciler.inventory(o, b)
-	isCarrier := func(e apply.Entry) bool { return isCarrierOf(b, e.Ref) }
+	isCarrier := func(e apply.Entry) bool { return isDeliveryObjectOf(b, e.Ref) }
 	entries, err := inventory.Load(ctx)
 	if err != nil {
 		return
 	}
 	if carriers, _ := splitInventory(b, entries); b.Delivery.Direct && len(carriers) == 0 {
 		if home, err = o.clusterForRole(b.Cluster); err == nil && r.isClusterServed(ctx, b) {
-			_ = r.reconciler.Engine.TrackSet(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, inventory)
+			_ = r.reconciler.Engine.TrackSet(ctx, home, nameOfSet(o.Input.Owner, b.Name), FieldManager, inventory)
 		}
 		return
 	}
-	_ = r.reconciler.Engine.TrackSet(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, apply.FilterInventory(inventory, isCarrier))
+	_ = r.reconciler.Engine.TrackSet(ctx, home, nameOfSet(o.Input.Owner, b.Name), FieldManager, apply.FilterInventory(inventory, isCarrier))
 	live, err := home.Get(ctx, bundleManagedResourceRef(b))
 	if err != nil || !r.isClusterServed(ctx, b) {
 		return

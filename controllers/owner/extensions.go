@@ -31,7 +31,7 @@ func (r *Reconciler) readExtensions(ctx context.Context, o *ownerSession) error 
 		return nil
 	}
 	gvk := operatorv1alpha1.SchemeGroupVersion.WithKind(render.KindExtension.Kind)
-	live, err := listAllObjects(ctx, o.Home, gvk)
+	live, err := listAllObjects(ctx, o.ObjectCluster, gvk)
 	if err != nil {
 		return err
 	}
@@ -95,9 +95,9 @@ func (r *Reconciler) pullCharts(ctx context.Context, o *ownerSession) map[string
 	}
 	return r.Charts.PullAll(ctx, o.Input.RequiredCharts(), func(secret string) (map[string][]byte, error) {
 		ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: o.Input.ReferenceNamespace(), Name: secret}
-		live, err := o.Home.GetLive(ctx, ref)
+		live, err := o.ObjectCluster.GetLive(ctx, ref)
 		if err != nil {
-			return nil, o.Home.Explain(ref, "read", err)
+			return nil, o.ObjectCluster.Explain(ref, "read", err)
 		}
 		var s corev1.Secret
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &s)
@@ -160,7 +160,7 @@ func (r *run) addExtensionFinalizers(ctx context.Context) error {
 	var problems []error
 	for _, live := range r.owner.currentState().extensions {
 		if live.GetDeletionTimestamp() == nil && !slices.Contains(live.GetFinalizers(), finalizerOperator) {
-			problems = append(problems, finalizers.Change(ctx, r.owner.Home, settingsByKind[Garden].fieldManager, apply.RefOf(live), finalizers.Add(finalizerOperator)))
+			problems = append(problems, finalizers.Change(ctx, r.owner.ObjectCluster, settingsByKind[Garden].fieldManager, apply.RefOf(live), finalizers.Add(finalizerOperator)))
 		}
 	}
 	return errors.Join(problems...)
@@ -183,7 +183,7 @@ func (r *run) removeExtensionFinalizers(ctx context.Context) error {
 			problems = append(problems, err)
 			continue
 		}
-		problems = append(problems, finalizers.Change(ctx, r.owner.Home, settingsByKind[Garden].fieldManager, apply.RefOf(live), finalizers.Remove(finalizerOperator)))
+		problems = append(problems, finalizers.Change(ctx, r.owner.ObjectCluster, settingsByKind[Garden].fieldManager, apply.RefOf(live), finalizers.Remove(finalizerOperator)))
 	}
 	return errors.Join(problems...)
 }

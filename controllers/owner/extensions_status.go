@@ -260,7 +260,7 @@ func (r *run) uninstallExtensions(ctx context.Context) error {
 			had = no(had, operatorv1alpha1.ExtensionRequiredRuntime, reasonExtensionNotRequired, "Extension not required for any kind")
 			had = no(had, operatorv1alpha1.ExtensionRequiredVirtual, reasonNoInstallation, "Extension does not have required ControllerInstallations for seed clusters")
 			return no(had, operatorv1alpha1.ExtensionInstalled, reasonExtensionDeleted, "Extension has been deleted successfully")
-		}), finalizers.Change(ctx, r.owner.Home, settingsByKind[Garden].fieldManager, apply.RefOf(e), finalizers.Remove(finalizerOperator)))
+		}), finalizers.Change(ctx, r.owner.ObjectCluster, settingsByKind[Garden].fieldManager, apply.RefOf(e), finalizers.Remove(finalizerOperator)))
 	}
 	return errors.Join(problems...)
 }
@@ -268,14 +268,14 @@ func (r *run) uninstallExtensions(ctx context.Context) error {
 // updateExtensionConditions writes the conditions of an Extension if they change.
 func (r *Reconciler) updateExtensionConditions(ctx context.Context, o *ownerSession, extension *unstructured.Unstructured, change func([]condition.Condition) []condition.Condition) error {
 	ref := apply.RefOf(extension)
-	live, err := o.Home.GetLive(ctx, ref)
+	live, err := o.ObjectCluster.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return o.Home.Explain(ref, "read", err)
+		return o.ObjectCluster.Explain(ref, "read", err)
 	}
-	status, err := decodeStatus(o.Home, ref, live)
+	status, err := decodeStatus(o.ObjectCluster, ref, live)
 	if err != nil {
 		return err
 	}
@@ -284,8 +284,8 @@ func (r *Reconciler) updateExtensionConditions(ctx context.Context, o *ownerSess
 		return nil
 	}
 	patch := map[string]any{"status": map[string]any{"conditions": conditions, "observedGeneration": live.GetGeneration()}}
-	if _, err := o.Home.MergePatch(ctx, ref, patch, settingsByKind[Garden].fieldManager, "status"); err != nil && !apierrors.IsNotFound(err) {
-		return o.Home.Explain(ref, "write the conditions", err)
+	if _, err := o.ObjectCluster.MergePatch(ctx, ref, patch, settingsByKind[Garden].fieldManager, "status"); err != nil && !apierrors.IsNotFound(err) {
+		return o.ObjectCluster.Explain(ref, "write the conditions", err)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func (r *run) ensureNamespace(ctx context.Context) error {
 	for _, name := range requiredNamespaces(r.owner) {
 		ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
 		if there, err := r.reconciler.hasNamespace(ctx, r.owner, name); err != nil {
-			if apply.ReasonOf(err) == apply.TerminatingNamespace && r.owner.Input.Owner.Kind == Shoot {
+			if apply.ReasonOf(err) == apply.ReasonTerminatingNamespace && r.owner.Input.Owner.Kind == Shoot {
 				err = errors.Join(err, r.reconciler.ReleaseTerminating(ctx, r.owner.Local))
 			}
 			return err
@@ -123,7 +123,7 @@ func (r *Reconciler) generateSecretsIn(ctx context.Context, o *ownerSession, res
 	}
 	made := map[string]render.SecretFact{}
 	for name, fact := range manager.Facts() {
-		made[name] = render.SecretFact{Name: fact.Name, Checksum: fact.Checksum, Bundle: fact.Bundle, Predecessor: fact.Old, CABundle: fact.CABundle, PublicKey: fact.PublicKey}
+		made[name] = render.SecretFact{Name: fact.Name, Checksum: fact.Checksum, Bundle: fact.Bundle, Predecessor: fact.Predecessor, CABundle: fact.CABundle, PublicKey: fact.PublicKey}
 	}
 	return manager, made, nil
 }

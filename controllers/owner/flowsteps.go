@@ -46,14 +46,14 @@ type stepFunc = func(ctx context.Context, report func(flow.State, string)) error
 
 // verbFuncs return the work of a node, or the reason to skip it.
 var verbFuncs = map[render.Verb]func(*flowSteps, render.FlowNode) (does stepFunc, skipped string, err error){
-	"":             (*flowSteps).applyNode, // without bundles
-	render.Apply:   (*flowSteps).applyNode,
-	render.Request: (*flowSteps).applyNode,
-	render.Remove:  (*flowSteps).removeNode,
-	render.Await: func(s *flowSteps, n render.FlowNode) (stepFunc, string, error) {
+	"":                 (*flowSteps).applyNode, // without bundles
+	render.VerbApply:   (*flowSteps).applyNode,
+	render.VerbRequest: (*flowSteps).applyNode,
+	render.VerbRemove:  (*flowSteps).removeNode,
+	render.VerbAwait: func(s *flowSteps, n render.FlowNode) (stepFunc, string, error) {
 		return s.findAction("state", n.Name, awaitableStates)
 	},
-	render.Task: func(s *flowSteps, n render.FlowNode) (stepFunc, string, error) {
+	render.VerbTask: func(s *flowSteps, n render.FlowNode) (stepFunc, string, error) {
 		return s.findAction("task", n.Name, callableTasks)
 	},
 }
@@ -109,7 +109,7 @@ func withoutReport(does func(*flowSteps, context.Context) error) func(*flowSteps
 	return func(s *flowSteps, ctx context.Context, _ func(flow.State, string)) error { return does(s, ctx) }
 }
 
-func noWork(context.Context, func(flow.State, string)) error { return nil }
+func noopStep(context.Context, func(flow.State, string)) error { return nil }
 
 // runFlow runs the steps of a flow.
 func (s *flowSteps) runFlow(ctx context.Context, definition render.Flow) error {
@@ -162,7 +162,7 @@ func (s *flowSteps) buildGraph(definition render.Flow) (flow.Graph, error) {
 // FlowGraph returns the steps of a flow and their dependencies, without work.
 func FlowGraph(definition render.Flow) (graph flow.Graph) {
 	for _, n := range definition.Nodes {
-		node := flow.Node{ID: n.ID, Title: n.ID, Run: noWork}
+		node := flow.Node{ID: n.ID, Title: n.ID, Run: noopStep}
 		for _, id := range slices.Sorted(maps.Keys(n.After)) {
 			node.Needs = append(node.Needs, flow.Edge{ID: id, Until: flow.State(strings.ToUpper(n.After[id][:1]) + n.After[id][1:])})
 		}
@@ -305,7 +305,7 @@ func (r *run) renderAgain(ctx context.Context, b render.Bundle, used render.Fact
 		return b, used, err
 	}
 	options := r.reconciler.Render
-	in.Facts, options.Only = now, []string{b.Component}
+	in.Facts, options.OnlyComponents = now, []string{b.Component}
 	result, err := panics.RunDetached(ctx, func() (render.Result, error) { return render.Render(in, options) })
 	if err != nil {
 		return b, used, fmt.Errorf("render %s again: %w", b.Name, err)

@@ -21,12 +21,12 @@ import (
 // includes those outside bundles, of extensions and of removed components that still terminate.
 
 const (
-	runtimeHealthy       = "RuntimeComponentsHealthy"
-	virtualHealthy       = "VirtualComponentsHealthy"
-	observabilityHealthy = "ObservabilityComponentsHealthy"
+	conditionRuntimeHealthy       = "RuntimeComponentsHealthy"
+	conditionVirtualHealthy       = "VirtualComponentsHealthy"
+	conditionObservabilityHealthy = "ObservabilityComponentsHealthy"
 
-	// careLabel on a ManagedResource has the condition that it counts for.
-	careLabel = "care.gardener.cloud/condition-type"
+	// conditionTypeLabel on a ManagedResource has the condition that it counts for.
+	conditionTypeLabel = "care.gardener.cloud/condition-type"
 )
 
 // conditionsOf returns the conditions that a bundle counts for. A ManagedResource in the virtual
@@ -35,8 +35,8 @@ func conditionsOf(b render.Bundle) []string {
 	switch {
 	case b.Condition == "":
 		return nil
-	case b.Cluster == render.ClusterVirtual && !b.Delivery.Direct && b.Condition != virtualHealthy:
-		return []string{b.Condition, virtualHealthy}
+	case b.Cluster == render.ClusterVirtual && !b.Delivery.Direct && b.Condition != conditionVirtualHealthy:
+		return []string{b.Condition, conditionVirtualHealthy}
 	}
 	return []string{b.Condition}
 }
@@ -45,16 +45,16 @@ func conditionsOf(b render.Bundle) []string {
 // label.
 func conditionsOfResource(mr *unstructured.Unstructured) []string {
 	class, _, _ := unstructured.NestedString(mr.Object, "spec", "class")
-	label := mr.GetLabels()[careLabel]
+	label := mr.GetLabels()[conditionTypeLabel]
 	var out []string
-	if class != "" && (label == "" || label == runtimeHealthy) {
-		out = append(out, runtimeHealthy)
+	if class != "" && (label == "" || label == conditionRuntimeHealthy) {
+		out = append(out, conditionRuntimeHealthy)
 	}
-	if class == "" || label == virtualHealthy {
-		out = append(out, virtualHealthy)
+	if class == "" || label == conditionVirtualHealthy {
+		out = append(out, conditionVirtualHealthy)
 	}
-	if label == observabilityHealthy {
-		out = append(out, observabilityHealthy)
+	if label == conditionObservabilityHealthy {
+		out = append(out, conditionObservabilityHealthy)
 	}
 	return out
 }

@@ -29,14 +29,14 @@ func TestConditionsOfAManagedResource(t *testing.T) {
 		class, label string
 		want         []string
 	}{
-		"of the runtime cluster":                   {"seed", "", []string{runtimeHealthy}},
-		"of the runtime cluster, labelled so":      {"seed", runtimeHealthy, []string{runtimeHealthy}},
-		"of the virtual garden's control plane":    {"seed", virtualHealthy, []string{virtualHealthy}},
-		"observability":                            {"seed", observabilityHealthy, []string{observabilityHealthy}},
-		"in the virtual garden":                    {"", "", []string{virtualHealthy}},
-		"in the virtual garden, labelled so":       {"", virtualHealthy, []string{virtualHealthy}},
-		"in the virtual garden, for observability": {"", observabilityHealthy, []string{virtualHealthy, observabilityHealthy}},
-		"in the virtual garden, labelled as not":   {"", runtimeHealthy, []string{virtualHealthy}},
+		"of the runtime cluster":                   {"seed", "", []string{conditionRuntimeHealthy}},
+		"of the runtime cluster, labelled so":      {"seed", conditionRuntimeHealthy, []string{conditionRuntimeHealthy}},
+		"of the virtual garden's control plane":    {"seed", conditionVirtualHealthy, []string{conditionVirtualHealthy}},
+		"observability":                            {"seed", conditionObservabilityHealthy, []string{conditionObservabilityHealthy}},
+		"in the virtual garden":                    {"", "", []string{conditionVirtualHealthy}},
+		"in the virtual garden, labelled so":       {"", conditionVirtualHealthy, []string{conditionVirtualHealthy}},
+		"in the virtual garden, for observability": {"", conditionObservabilityHealthy, []string{conditionVirtualHealthy, conditionObservabilityHealthy}},
+		"in the virtual garden, labelled as not":   {"", conditionRuntimeHealthy, []string{conditionVirtualHealthy}},
 		"a condition of somebody else":             {"seed", "SystemComponentsHealthy", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestConditionsOfAManagedResource(t *testing.T) {
 				mr.Object["spec"] = map[string]any{"class": c.class}
 			}
 			if c.label != "" {
-				mr.SetLabels(map[string]string{careLabel: c.label})
+				mr.SetLabels(map[string]string{conditionTypeLabel: c.label})
 			}
 			assert.Equal(t, c.want, conditionsOfResource(mr))
 		})
@@ -57,9 +57,9 @@ func TestConditionsOfABundle(t *testing.T) {
 		return conditionsOf(render.Bundle{Cluster: cluster, Condition: condition, Delivery: render.Delivery{Direct: direct}})
 	}
 	assert.Empty(t, of(render.ClusterRuntime, "", false))
-	assert.Equal(t, []string{observabilityHealthy}, of(render.ClusterRuntime, observabilityHealthy, false))
-	assert.Equal(t, []string{observabilityHealthy, virtualHealthy}, of(render.ClusterVirtual, observabilityHealthy, false))
-	assert.Equal(t, []string{virtualHealthy}, of(render.ClusterVirtual, virtualHealthy, false))
+	assert.Equal(t, []string{conditionObservabilityHealthy}, of(render.ClusterRuntime, conditionObservabilityHealthy, false))
+	assert.Equal(t, []string{conditionObservabilityHealthy, conditionVirtualHealthy}, of(render.ClusterVirtual, conditionObservabilityHealthy, false))
+	assert.Equal(t, []string{conditionVirtualHealthy}, of(render.ClusterVirtual, conditionVirtualHealthy, false))
 	assert.Equal(t, []string{"ControlPlaneHealthy"}, of(render.ClusterShoot, "ControlPlaneHealthy", false))
 }
 
@@ -72,7 +72,7 @@ func newGarden(t *testing.T) *testSite {
 	o := s.run.owner
 	o.Input.Owner.Kind = Garden
 	o.Ref = apply.Ref{APIVersion: "operator.gardener.cloud/v1alpha1", Kind: "Garden", Name: s.ns}
-	mapping, err := o.Home.Mapping(s.ctx, o.Ref.GVK())
+	mapping, err := o.ObjectCluster.Mapping(s.ctx, o.Ref.GVK())
 	require.NoError(t, err)
 	gardens := s.api.Resource(mapping.Resource)
 	_, err = gardens.Create(s.ctx, s.object(`{apiVersion: operator.gardener.cloud/v1alpha1, kind: Garden, metadata: {name: NS}, spec: {
@@ -123,16 +123,16 @@ func TestConditionsOfAGarden(t *testing.T) {
 		object, well, not string
 		reason            string
 	}{
-		{"prometheus-garden", observabilityHealthy, false, `{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: garden, namespace: NS}, spec: {replicas: 1}}`, server, serverDown, "PrometheusUnhealthy"},
-		{"alertmanager-garden", observabilityHealthy, false, `{apiVersion: monitoring.coreos.com/v1, kind: Alertmanager, metadata: {name: garden, namespace: NS}, spec: {replicas: 1}}`, server, serverDown, "AlertmanagerUnhealthy"},
-		{"vali", observabilityHealthy, false, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: vali, namespace: NS}, ` + workload + `}`,
+		{"prometheus-garden", conditionObservabilityHealthy, false, `{apiVersion: monitoring.coreos.com/v1, kind: Prometheus, metadata: {name: garden, namespace: NS}, spec: {replicas: 1}}`, server, serverDown, "PrometheusUnhealthy"},
+		{"alertmanager-garden", conditionObservabilityHealthy, false, `{apiVersion: monitoring.coreos.com/v1, kind: Alertmanager, metadata: {name: garden, namespace: NS}, spec: {replicas: 1}}`, server, serverDown, "AlertmanagerUnhealthy"},
+		{"vali", conditionObservabilityHealthy, false, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: vali, namespace: NS}, ` + workload + `}`,
 			`status: {observedGeneration: 1, replicas: 1, readyReplicas: 1, updatedReplicas: 1, currentReplicas: 1}`, `status: {observedGeneration: 1, replicas: 1, readyReplicas: 0, updatedReplicas: 1}`, "StatefulSetUnhealthy"},
 		// A Deployment in a ManagedResource is rolled out with its last pod, and no pods run here.
-		{"virtual-garden-istio", runtimeHealthy, false, `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: gateway, namespace: NS}, spec: {selector: {matchLabels: {app: APP}}, template: {metadata: {labels: {app: APP}}, spec: {containers: [{name: c, image: i}]}}}}`,
+		{"virtual-garden-istio", conditionRuntimeHealthy, false, `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: gateway, namespace: NS}, spec: {selector: {matchLabels: {app: APP}}, template: {metadata: {labels: {app: APP}}, spec: {containers: [{name: c, image: i}]}}}}`,
 			`status: {observedGeneration: 1, currentNumberScheduled: 1, desiredNumberScheduled: 1, numberMisscheduled: 0, numberReady: 1, updatedNumberScheduled: 1}`,
 			`status: {observedGeneration: 1, currentNumberScheduled: 0, desiredNumberScheduled: 1, numberMisscheduled: 0, numberReady: 0, updatedNumberScheduled: 1}`, "DaemonSetUnhealthy"},
-		{"kube-apiserver", virtualHealthy, true, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: virtual-garden-kube-apiserver, namespace: NS}, ` + workload + `}`, deployed, deployedNot, "DeploymentUnhealthy"},
-		{"etcd-main", virtualHealthy, true, `{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: virtual-garden-etcd-main, namespace: NS}, spec: {replicas: 1}}`,
+		{"kube-apiserver", conditionVirtualHealthy, true, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: virtual-garden-kube-apiserver, namespace: NS}, ` + workload + `}`, deployed, deployedNot, "DeploymentUnhealthy"},
+		{"etcd-main", conditionVirtualHealthy, true, `{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: virtual-garden-etcd-main, namespace: NS}, spec: {replicas: 1}}`,
 			`status: {ready: true, observedGeneration: 1}`, `status: {ready: false, observedGeneration: 1}`, "EtcdUnhealthy"},
 	}
 	all := make([]render.Bundle, 0, len(cases))
@@ -146,7 +146,7 @@ func TestConditionsOfAGarden(t *testing.T) {
 	}
 	o.state.bundles = all
 	well := map[string]string{
-		runtimeHealthy: "True RuntimeComponentsRunning", virtualHealthy: "True VirtualComponentsRunning", observabilityHealthy: "True ObservabilityComponentsRunning",
+		conditionRuntimeHealthy: "True RuntimeComponentsRunning", conditionVirtualHealthy: "True VirtualComponentsRunning", conditionObservabilityHealthy: "True ObservabilityComponentsRunning",
 		"VirtualGardenAPIServerAvailable": "True HealthzRequestSucceeded",
 	}
 	s.waitForConditions(well)
@@ -174,13 +174,13 @@ func TestEveryManagedResourceOfAGardenCounts(t *testing.T) {
 	b := s.bundle(true, s.configMap("a"))
 	s.mustApply(b)
 	var bundles []render.Bundle
-	for _, name := range []string{runtimeHealthy, virtualHealthy, observabilityHealthy} {
+	for _, name := range []string{conditionRuntimeHealthy, conditionVirtualHealthy, conditionObservabilityHealthy} {
 		b.Condition = name
 		bundles = append(bundles, b)
 	}
 	o.state.bundles = bundles
 	well := map[string]string{
-		runtimeHealthy: "True RuntimeComponentsRunning", virtualHealthy: "True VirtualComponentsRunning", observabilityHealthy: "True ObservabilityComponentsRunning",
+		conditionRuntimeHealthy: "True RuntimeComponentsRunning", conditionVirtualHealthy: "True VirtualComponentsRunning", conditionObservabilityHealthy: "True ObservabilityComponentsRunning",
 	}
 	s.waitForConditions(well)
 	_, err := s.resource("namespaces", "").Create(s.ctx, s.object("{apiVersion: v1, kind: Namespace, metadata: {name: istio-system}}"), metav1.CreateOptions{})
@@ -197,17 +197,17 @@ func TestEveryManagedResourceOfAGardenCounts(t *testing.T) {
 		namespace, class, label string
 		fall                    []string
 	}{
-		"an extension":                    {"garden", "class: seed, ", "", []string{runtimeHealthy}},
-		"of the gateway":                  {"istio-system", "class: seed, ", "", []string{runtimeHealthy}},
-		"in the virtual garden":           {"garden", "", "", []string{virtualHealthy}},
-		"its monitoring in the garden":    {"garden", "", observabilityHealthy, []string{virtualHealthy, observabilityHealthy}},
-		"monitoring of the runtime":       {"garden", "class: seed, ", observabilityHealthy, []string{observabilityHealthy}},
+		"an extension":                    {"garden", "class: seed, ", "", []string{conditionRuntimeHealthy}},
+		"of the gateway":                  {"istio-system", "class: seed, ", "", []string{conditionRuntimeHealthy}},
+		"in the virtual garden":           {"garden", "", "", []string{conditionVirtualHealthy}},
+		"its monitoring in the garden":    {"garden", "", conditionObservabilityHealthy, []string{conditionVirtualHealthy, conditionObservabilityHealthy}},
+		"monitoring of the runtime":       {"garden", "class: seed, ", conditionObservabilityHealthy, []string{conditionObservabilityHealthy}},
 		"in a namespace of somebody else": {s.ns, "class: seed, ", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mr := s.object(`{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: other-NS, namespace: ` + c.namespace + `}, spec: {` + c.class + `secretRefs: [{name: x}]}}`)
 			if c.label != "" {
-				mr.SetLabels(map[string]string{careLabel: c.label})
+				mr.SetLabels(map[string]string{conditionTypeLabel: c.label})
 			}
 			_, err := s.resource("managedresources", c.namespace).Create(s.ctx, mr, metav1.CreateOptions{})
 			require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 // liveGarden returns the Garden of a site.
 func (s *testSite) liveGarden() *unstructured.Unstructured {
 	s.Helper()
-	obj, err := s.run.owner.Home.GetLive(s.ctx, s.run.owner.Ref)
+	obj, err := s.run.owner.ObjectCluster.GetLive(s.ctx, s.run.owner.Ref)
 	require.NoError(s, err)
 	return obj
 }
@@ -42,7 +42,7 @@ func TestNameOfTheGenericKubeconfig(t *testing.T) {
 		}
 	}
 
-	mapping, err := s.run.owner.Home.Mapping(s.ctx, s.run.owner.Ref.GVK())
+	mapping, err := s.run.owner.ObjectCluster.Mapping(s.ctx, s.run.owner.Ref.GVK())
 	require.NoError(t, err)
 	_, err = s.api.Resource(mapping.Resource).Patch(s.ctx, s.ns, types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`), metav1.PatchOptions{})
 	require.NoError(t, err)

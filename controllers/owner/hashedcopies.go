@@ -17,7 +17,7 @@ const labelGarbageCollectable = "resources.gardener.cloud/garbage-collectable-re
 // content. New secrets and facts replace it, which no difference of revisions shows. The label is
 // required, because anybody may choose a name with a hash.
 func isHashedCopy(e apply.Entry) bool {
-	_, hashed := plan.Unhashed(e.Name)
+	_, hashed := plan.TrimContentHash(e.Name)
 	return hashed && (e.Kind == "ConfigMap" || e.Kind == "Secret") && e.Group() == "" && e.Labels[labelGarbageCollectable] == "true"
 }
 
@@ -27,7 +27,7 @@ var operatingSystemConfig = schema.GroupKind{Group: "extensions.gardener.cloud",
 // one with a new hash. A difference shows a rename and not a deletion, so the gate does not count
 // it. Without its pool, the OperatingSystemConfig is deleted.
 func isReplacedByHash(e apply.Entry, role string, bundles []render.Bundle) bool {
-	base, hashed := plan.Unhashed(e.Name)
+	base, hashed := plan.TrimContentHash(e.Name)
 	if !hashed || e.GroupKind() != operatingSystemConfig && !isHashedCopy(e) {
 		return false
 	}
@@ -37,7 +37,7 @@ func isReplacedByHash(e apply.Entry, role string, bundles []render.Bundle) bool 
 			if b.Cluster != role || next.GroupKind() != e.GroupKind() || next.Namespace != e.Namespace || next.Name == e.Name {
 				continue
 			}
-			if other, hashed := plan.Unhashed(next.Name); hashed && other == base {
+			if other, hashed := plan.TrimContentHash(next.Name); hashed && other == base {
 				return true
 			}
 		}
@@ -48,7 +48,7 @@ func isReplacedByHash(e apply.Entry, role string, bundles []render.Bundle) bool 
 // gateFor returns the gate for objects of a bundle, with reviews for all objects except copies.
 func (r *run) gateFor(entries []apply.Entry) permit.Gate {
 	gate := r.reconciler.Gate
-	gate.HeldBefore = apply.HeldReasons(entries)
+	gate.PreviouslyHeld = apply.HeldReasons(entries)
 	reviewed := gate.Reviewed
 	if reviewed == nil {
 		return gate

@@ -61,7 +61,7 @@ func TestObjectsBeyondLimitStayHeldInNextRun(t *testing.T) {
 			require.Len(t, s.run.report.Held, 1)
 			assert.Equal(t, held, s.run.report.Held[0].Objects[0].Reason.String())
 
-			_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, setName(b.Owner, b.Name))
+			_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, nameOfSet(b.Owner, b.Name))
 			require.NoError(t, err)
 			assert.True(t, found)
 			assert.Equal(t, was, uid(), "by a repair")

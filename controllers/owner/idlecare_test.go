@@ -63,19 +63,19 @@ func TestIdleCareListsNothing(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
 	o := s.run.owner
-	o.Local, o.Home = local, local
+	o.Local, o.ObjectCluster = local, local
 	s.run.reconciler.Clock = clock
 
 	deployment := s.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {app: d}},
 		template: {metadata: {labels: {app: d}}, spec: {containers: [{name: c, image: i}]}}}}`)
 	b := s.bundle(true, deployment)
-	b.Cluster, b.Condition = render.ClusterRuntime, runtimeHealthy
+	b.Cluster, b.Condition = render.ClusterRuntime, conditionRuntimeHealthy
 	s.mustApply(b)
 	o.state.bundles = []render.Bundle{b}
 	s.setStatus(deployment, `status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [
 		{type: Available, status: "True", lastUpdateTime: "2026-01-01T00:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z"},
 		{type: Progressing, status: "True", reason: NewReplicaSetAvailable, lastUpdateTime: "2026-01-01T00:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`)
-	well := map[string]string{runtimeHealthy: "True RuntimeComponentsRunning"}
+	well := map[string]string{conditionRuntimeHealthy: "True RuntimeComponentsRunning"}
 	s.waitForConditions(well)
 	s.careConditions()
 	require.NotEmpty(t, requests.takeLists(), "what is read first is listed")
@@ -90,6 +90,6 @@ func TestIdleCareListsNothing(t *testing.T) {
 	require.NoError(t, err)
 	s.setStatus(pod, `status: {phase: Running, containerStatuses: [{name: c, image: i, imageID: i, ready: true, restartCount: 7, state: {running: {startedAt: "2026-01-01T00:06:00Z"}},
 		lastState: {terminated: {exitCode: 1, startedAt: "2026-01-01T00:05:00Z", finishedAt: "2026-01-01T00:05:50Z"}}}]}`)
-	s.waitForConditions(map[string]string{runtimeHealthy: "False CrashLoopBackOff"})
+	s.waitForConditions(map[string]string{conditionRuntimeHealthy: "False CrashLoopBackOff"})
 	assert.NotContains(t, requests.takeLists(), "/apis/resources.gardener.cloud/v1alpha1/namespaces/garden/managedresources")
 }

@@ -30,7 +30,7 @@ const (
 	StateUnhealthy   BundleHealth = "unhealthy"
 	StateProgressing BundleHealth = "progressing"
 	StateWaiting     BundleHealth = "waiting"
-	StateLeftOver    BundleHealth = "leftOver"
+	StateOrphaned    BundleHealth = "leftOver"
 	StateHealthy     BundleHealth = "healthy"
 )
 
@@ -57,7 +57,7 @@ type Inspection struct {
 
 func (r *Reconciler) inspect(ctx context.Context, o *ownerSession) (_ *Inspection, err error) {
 	defer panics.Catch(&err)
-	_, status, err := ReadStatus(ctx, o.Home, o.Ref)
+	_, status, err := ReadStatus(ctx, o.ObjectCluster, o.Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (r *Reconciler) inspectBundles(ctx context.Context, o *ownerSession, look *
 			return nil, nil, fmt.Errorf("bundle %s: %w", orphan.bundle.Name, err)
 		}
 		out = append(out, BundleState{
-			Bundle: orphan.bundle.Name, Cluster: o.ClusterName(orphan.bundle), Objects: len(entries), State: StateLeftOver,
+			Bundle: orphan.bundle.Name, Cluster: o.ClusterName(orphan.bundle), Objects: len(entries), State: StateOrphaned,
 			Message: "its component is no longer enabled: the next apply removes it",
 		})
 	}
@@ -199,7 +199,7 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *ownerSession, b rende
 		say(StateUnknown, "", strings.Join(apply.Problems(err), "; "))
 		return
 	case !served && len(missing) > 0:
-		say(StateWaiting, "NotServed", o.waitReason(b)+"; not applied until that changes: "+firstThree(missing))
+		say(StateWaiting, "NotServed", o.waitReason(b)+"; not applied until that changes: "+joinFirstThree(missing))
 		return
 	case !served:
 		say(StateWaiting, "NotServed", o.waitReason(b)+"; its applied objects are judged once that changes")
@@ -208,7 +208,7 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *ownerSession, b rende
 		say(StateNotApplied, refusal.Reason, refusal.Message)
 		return
 	case len(missing) > 0:
-		say(StateNotApplied, reasonPending, "not applied yet: "+firstThree(missing))
+		say(StateNotApplied, reasonPending, "not applied yet: "+joinFirstThree(missing))
 		return
 	}
 	bad, rolling, err := r.judgeForCluster(cluster).FirstProblems(ctx, refs)
@@ -260,8 +260,8 @@ func hasIgnoreAnnotation(o *unstructured.Unstructured) bool {
 	return o.GetAnnotations()[resourcesv1alpha1.Ignore] == "true" || o.GetAnnotations()[resourcesv1alpha1.Mode] == resourcesv1alpha1.ModeIgnore
 }
 
-// firstThree lists the first three of many names.
-func firstThree(names []string) string {
+// joinFirstThree lists the first three of many names.
+func joinFirstThree(names []string) string {
 	const shown = 3
 	if len(names) <= shown {
 		return strings.Join(names, ", ")

@@ -59,9 +59,9 @@ var settingsByKind = map[string]kindSettings{
 		downReason:     [2]string{"VirtualGardenAPIServerDown", "Could not reach the API server of the virtual garden"},
 		careNamespaces: []string{"garden", "istio-system"},
 		healthyReasons: map[string][2]string{
-			runtimeHealthy:       {"RuntimeComponentsRunning", "All runtime components are healthy."},
-			virtualHealthy:       {"VirtualComponentsRunning", "All virtual garden components are healthy."},
-			observabilityHealthy: {"ObservabilityComponentsRunning", "All observability components are healthy."},
+			conditionRuntimeHealthy:       {"RuntimeComponentsRunning", "All runtime components are healthy."},
+			conditionVirtualHealthy:       {"VirtualComponentsRunning", "All virtual garden components are healthy."},
+			conditionObservabilityHealthy: {"ObservabilityComponentsRunning", "All observability components are healthy."},
 		},
 	},
 	Seed: {

@@ -34,7 +34,7 @@ func (r *run) holdDeletions(role string, entries []apply.Entry) []apply.HeldObje
 	var refs []change.Ref
 	bundles := r.owner.Bundles()
 	for _, e := range entries {
-		if !tally.IsCarrier(e.Ref) && !isReplacedByHash(e, role, bundles) && !isReferenceCopy(e) {
+		if !tally.IsDeliveryObject(e.Ref) && !isReplacedByHash(e, role, bundles) && !isReferenceCopy(e) {
 			refs = append(refs, e.Ref)
 		}
 	}
@@ -200,7 +200,7 @@ func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []appl
 	}
 	tell := r.objectReporter(b)
 	if !b.Delivery.Direct {
-		if containsHeld(held, contents) {
+		if hasHeldEntry(held, contents) {
 			return r.recordHeld(ctx, b, held)
 		}
 		deleted, err := r.removeManaged(ctx, b, false)
@@ -264,7 +264,7 @@ func (r *run) recordHeld(ctx context.Context, b render.Bundle, held []apply.Held
 	return inventory.Save(ctx, entries)
 }
 
-func containsHeld(held []apply.HeldObject, entries []apply.Entry) bool {
+func hasHeldEntry(held []apply.HeldObject, entries []apply.Entry) bool {
 	for _, h := range held {
 		for _, e := range entries {
 			if e.Ref == h.Ref {
@@ -278,7 +278,7 @@ func containsHeld(held []apply.HeldObject, entries []apply.Entry) bool {
 // objectReporter reports the results of a bundle's objects.
 func (r *run) objectReporter(b render.Bundle) func(apply.ObjectResult) {
 	return func(res apply.ObjectResult) {
-		if res.Action == apply.LeftAlone {
+		if res.Action == apply.NotOwned {
 			r.mu.Lock()
 			r.report.Notes = append(r.report.Notes, fmt.Sprintf("cluster %s: %s: %s", r.clusterName(b.Cluster), res.Ref, res.Message))
 			r.mu.Unlock()

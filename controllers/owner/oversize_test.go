@@ -66,7 +66,7 @@ func TestManagedResourceRefersToExistingSecret(t *testing.T) {
 		_, applied = s.apply(s.bundle(false, s.configMap("a"), s.configMap("b")))
 		return applied != nil
 	})
-	assert.Equal(t, apply.Forbidden, apply.ReasonOf(applied), applied)
+	assert.Equal(t, apply.ReasonForbidden, apply.ReasonOf(applied), applied)
 	assert.Equal(t, managed, s.managedResourceSpec())
 	assert.Len(t, s.uids("secrets"), 1)
 }

@@ -18,8 +18,8 @@ type Owner struct {
 	// Input is the declaration with defaults. Runs add facts.
 	Input render.Input
 	// Ref is the object whose status is written, on Home.
-	Ref  apply.Ref
-	Home *apply.Cluster
+	Ref           apply.Ref
+	ObjectCluster *apply.Cluster
 	// Local is the cluster the components run on: the runtime cluster or the seed.
 	Local *apply.Cluster
 	// Target is the API server that the control plane of a Garden or Shoot serves. It gets the
@@ -77,11 +77,11 @@ func (r *Reconciler) Care(ctx context.Context, o Owner, s State) (State, []garde
 	return at.finish(), conditions, err
 }
 
-// GiveUp writes into the status that the owner could not be reconciled and that its state is
-// unknown. The caller reports the cause. GiveUp ignores errors of the write.
-func (r *Reconciler) GiveUp(ctx context.Context, o Owner, s State, cause error) State {
+// MarkUnreconciled writes into the status that the owner could not be reconciled and that its state
+// is unknown. The caller reports the cause. MarkUnreconciled ignores errors of the write.
+func (r *Reconciler) MarkUnreconciled(ctx context.Context, o Owner, s State, cause error) State {
 	at := o.newSession(s)
-	r.writeGivenUp(ctx, at, cause)
+	r.writeUnreconciled(ctx, at, cause)
 	return at.finish()
 }
 

@@ -32,7 +32,7 @@ func (r *run) addFinalizers(ctx context.Context) error {
 	if err := r.requireOnlyGarden(ctx); err != nil {
 		return err
 	}
-	if err := finalizers.Change(ctx, o.Home, settingsByKind[Garden].fieldManager, o.Ref, finalizers.Add(settingsByKind[Garden].finalizers...)); err != nil {
+	if err := finalizers.Change(ctx, o.ObjectCluster, settingsByKind[Garden].fieldManager, o.Ref, finalizers.Add(settingsByKind[Garden].finalizers...)); err != nil {
 		return err
 	}
 	if err := r.reconciler.readExtensions(ctx, o); err != nil {
@@ -59,17 +59,17 @@ func (r *run) removeFinalizers(ctx context.Context) error {
 // requireOnlyGarden returns an error if another Garden existed first.
 func (r *run) requireOnlyGarden(ctx context.Context) error {
 	o := r.owner
-	mapping, err := o.Home.Mapping(ctx, o.Ref.GVK())
+	mapping, err := o.ObjectCluster.Mapping(ctx, o.Ref.GVK())
 	if err != nil {
-		return o.Home.Explain(o.Ref, "list the Gardens other than", err)
+		return o.ObjectCluster.Explain(o.Ref, "list the Gardens other than", err)
 	}
-	client, err := metadata.NewForConfig(o.Home.RESTConfig())
+	client, err := metadata.NewForConfig(o.ObjectCluster.RESTConfig())
 	if err != nil {
-		return fmt.Errorf("cluster %s: %w", o.Home.Name(), err)
+		return fmt.Errorf("cluster %s: %w", o.ObjectCluster.Name(), err)
 	}
 	list, err := client.Resource(mapping.Resource).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return o.Home.Explain(o.Ref, "list the Gardens other than", err)
+		return o.ObjectCluster.Explain(o.Ref, "list the Gardens other than", err)
 	}
 	own := slices.IndexFunc(list.Items, func(g metav1.PartialObjectMetadata) bool { return g.Name == o.Ref.Name })
 	if own < 0 {
@@ -100,16 +100,16 @@ func isPreferredGarden(a, b *metav1.PartialObjectMetadata) bool {
 // others in the namespace.
 func (r *run) protectReferences(ctx context.Context, referred []crosscheck.ConfigReference, release bool) error {
 	o := r.owner
-	client, err := metadata.NewForConfig(o.Home.RESTConfig())
+	client, err := metadata.NewForConfig(o.ObjectCluster.RESTConfig())
 	if err != nil {
-		return fmt.Errorf("cluster %s: %w", o.Home.Name(), err)
+		return fmt.Errorf("cluster %s: %w", o.ObjectCluster.Name(), err)
 	}
 	var problems []error
 	for kind, plural := range map[string]string{"Secret": "secrets", "ConfigMap": "configmaps"} {
 		of := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: plural}).Namespace(o.Input.Owner.ControlPlaneNamespace)
 		list, err := of.List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return o.Home.Explain(apply.Ref{APIVersion: "v1", Kind: kind, Namespace: o.Input.Owner.ControlPlaneNamespace}, "list", err)
+			return o.ObjectCluster.Explain(apply.Ref{APIVersion: "v1", Kind: kind, Namespace: o.Input.Owner.ControlPlaneNamespace}, "list", err)
 		}
 		for i := range list.Items {
 			item := &list.Items[i]
@@ -118,9 +118,9 @@ func (r *run) protectReferences(ctx context.Context, referred []crosscheck.Confi
 			has := slices.Contains(item.Finalizers, finalizerReference)
 			switch {
 			case wanted && !has && item.DeletionTimestamp == nil:
-				err = finalizers.Patch(ctx, o.Home, settingsByKind[Garden].fieldManager, of, ref, item, finalizers.Add(finalizerReference))
+				err = finalizers.Patch(ctx, o.ObjectCluster, settingsByKind[Garden].fieldManager, of, ref, item, finalizers.Add(finalizerReference))
 			case !wanted && has && release:
-				err = finalizers.Patch(ctx, o.Home, settingsByKind[Garden].fieldManager, of, ref, item, finalizers.Remove(finalizerReference))
+				err = finalizers.Patch(ctx, o.ObjectCluster, settingsByKind[Garden].fieldManager, of, ref, item, finalizers.Remove(finalizerReference))
 			}
 			problems = append(problems, err)
 			err = nil

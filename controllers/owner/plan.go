@@ -93,7 +93,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *ownerSession, b render.B
 	}
 	if cluster == o.Target && !access.HasCredentials(ctx, cluster.RESTConfig()) {
 		// The control plane does not exist yet, so all objects are new.
-		found := plan.CompareBundles(nil, []plan.PlacedBundle{{Cluster: cluster.Name(), Bundle: b}})
+		found := plan.CompareBundles(nil, []plan.ClusterBundle{{Cluster: cluster.Name(), Bundle: b}})
 		for i := range found.Items {
 			item := &found.Items[i]
 			item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name
@@ -184,7 +184,7 @@ func managedSet(ctx context.Context, rm *managedresource.Reconciler, o *ownerSes
 // managedInventory reads the inventory of a ManagedResource; it is empty before the first apply.
 func managedInventory(ctx context.Context, rm *managedresource.Reconciler, b render.Bundle) (apply.Inventory, error) {
 	mr, err := rm.Read(ctx, b.Namespace, b.Name)
-	if apierrors.IsNotFound(err) || apply.ReasonOf(err) == apply.NoKind || apply.ReasonOf(err) == apply.NotFound {
+	if apierrors.IsNotFound(err) || apply.ReasonOf(err) == apply.ReasonKindNotServed || apply.ReasonOf(err) == apply.ReasonNotFound {
 		return apply.NewMemoryInventory(), nil
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ func (r *Reconciler) planWaiting(ctx context.Context, o *ownerSession, b render.
 	if former.Objects, err = r.previouslyDeclared(ctx, o, b); err != nil {
 		return nil, 0, err
 	}
-	found := plan.CompareBundles([]plan.PlacedBundle{{Cluster: name, Bundle: former}}, []plan.PlacedBundle{{Cluster: name, Bundle: b}})
+	found := plan.CompareBundles([]plan.ClusterBundle{{Cluster: name, Bundle: former}}, []plan.ClusterBundle{{Cluster: name, Bundle: b}})
 	for i := range found.Items {
 		item := &found.Items[i]
 		item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name

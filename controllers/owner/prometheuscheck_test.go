@@ -82,13 +82,13 @@ func TestPrometheusesAreChecked(t *testing.T) {
 	}
 	object := s.object(instance("garden", "gardener-operator", 2))
 	b := s.bundle(false, object)
-	b.Cluster, b.Condition = render.ClusterRuntime, observabilityHealthy
+	b.Cluster, b.Condition = render.ClusterRuntime, conditionObservabilityHealthy
 	s.mustApply(b)
 	s.setStatus(object, `status: {replicas: 2, updatedReplicas: 2, availableReplicas: 2, conditions: [
 		{type: Available, status: "True", observedGeneration: 1}, {type: Reconciled, status: "True", observedGeneration: 1}]}`)
 	o.state.bundles = []render.Bundle{b}
 	all := newFakePrometheuses(t)
-	well := map[string]string{observabilityHealthy: "True ObservabilityComponentsRunning"}
+	well := map[string]string{conditionObservabilityHealthy: "True ObservabilityComponentsRunning"}
 
 	s.waitForConditions(well)
 	assert.Empty(t, all.queriedPods, "nobody is asked without the gate")
@@ -118,7 +118,7 @@ func TestPrometheusesAreChecked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all.setAnswer(c.pod, c.says)
-			s.waitForConditions(map[string]string{observabilityHealthy: "False " + c.reason})
+			s.waitForConditions(map[string]string{conditionObservabilityHealthy: "False " + c.reason})
 			conditions, err := s.run.reconciler.care(s.ctx, o)
 			require.NoError(t, err)
 			assert.Contains(t, conditions[len(conditions)-1].Message, strings.ReplaceAll(c.message, "NS", s.ns))
@@ -130,7 +130,7 @@ func TestPrometheusesAreChecked(t *testing.T) {
 	t.Run("what is wrong with the objects comes first", func(t *testing.T) {
 		all.setAnswer("prometheus-garden-0", answerTargetDown)
 		s.setStatus(object, `status: {replicas: 2, availableReplicas: 0, conditions: [{type: Available, status: "False", observedGeneration: 1, message: no pod}]}`)
-		s.waitForConditions(map[string]string{observabilityHealthy: "False PrometheusUnhealthy"})
+		s.waitForConditions(map[string]string{conditionObservabilityHealthy: "False PrometheusUnhealthy"})
 	})
 }
 

@@ -127,7 +127,7 @@ func (r *Reconciler) reconcile(ctx context.Context, o *ownerSession) (*Report, e
 	stopCare := r.startPeriodicCare(ctx, o)
 	err = errors.Join(panics.AsError(func() error { return run.reconcile(ctx) })(), refused)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
-		run.trackUnprocessed(ctx)
+		run.trackUnprocessedBundles(ctx)
 	}
 	stopCare()
 	return run.report, run.writeOutcome(ctx, err, func() error { return r.judgeAfterRun(ctx, o, run.report) })
@@ -177,8 +177,8 @@ func finalContext(ctx context.Context) (context.Context, context.CancelFunc) {
 // servers answer in this time.
 const finalizeTimeout = 15 * time.Second
 
-func (r *Reconciler) writeGivenUp(ctx context.Context, o *ownerSession, cause error) {
-	o.updateState(func(s *State) { s.setUnjudged(cause) })
+func (r *Reconciler) writeUnreconciled(ctx context.Context, o *ownerSession, cause error) {
+	o.updateState(func(s *State) { s.setUnknown(cause) })
 	_, _ = r.care(ctx, o)
 	status := r.newStatus(o)
 	if status.start(ctx) == nil {
@@ -243,7 +243,7 @@ type run struct {
 // reconcile runs the flow, and repeats it while a rotation needs more passes.
 func (r *run) reconcile(ctx context.Context) error {
 	if err := r.addFinalizers(ctx); err != nil {
-		r.owner.updateState(func(s *State) { s.setUnjudged(err) })
+		r.owner.updateState(func(s *State) { s.setUnknown(err) })
 		return err
 	}
 	for range maxPasses {
@@ -262,7 +262,7 @@ func (r *run) reconcile(ctx context.Context) error {
 func (r *run) runFlowOnce(ctx context.Context) (again bool, err error) {
 	result, manager, err := r.prepare(ctx)
 	if err != nil {
-		r.owner.updateState(func(s *State) { s.setUnjudged(err) })
+		r.owner.updateState(func(s *State) { s.setUnknown(err) })
 		return false, err
 	}
 	r.startTokenRenewal()
@@ -325,7 +325,7 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	}
 	guessed := known.Secrets
 	known.Secrets = made
-	if !facts.SameSecrets(guessed, made) {
+	if !facts.HasSameSecrets(guessed, made) {
 		if result, err = r.reconciler.renderWith(ctx, o, known); err != nil {
 			return result, nil, err
 		}

@@ -18,10 +18,10 @@ func (r *Reconciler) readReferences(ctx context.Context, o *ownerSession) error 
 	var err error
 	switch {
 	case !references.HasReferences(o.Input): // no request needed
-	case access.HasCredentials(ctx, o.Home.RESTConfig()):
-		found, err = references.Read(ctx, o.Home, o.Input)
+	case access.HasCredentials(ctx, o.ObjectCluster.RESTConfig()):
+		found, err = references.Read(ctx, o.ObjectCluster, o.Input)
 	default:
-		found = references.AllMissing(o.Home, o.Input)
+		found = references.MissingReferences(o.ObjectCluster, o.Input)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", o, err)
@@ -54,7 +54,7 @@ func (o *ownerSession) withReferenceCopies(result render.Result) (render.Result,
 // all others.
 func (r *run) checkReferences(rest bool) error {
 	found := slices.DeleteFunc(slices.Clone(r.owner.currentState().references), func(f references.LookupResult) bool { return f.IsDashboardOnly() != rest })
-	if err := references.Problems(found); err != nil {
+	if err := references.JoinProblems(found); err != nil {
 		return fmt.Errorf("the references of %s: %w", r.owner, err)
 	}
 	return nil

@@ -33,7 +33,7 @@ type RepairResult struct {
 func (r *Reconciler) repair(ctx context.Context, o *ownerSession, setID string) (done RepairResult, found bool, err error) {
 	for _, b := range o.Bundles() {
 		work := r.newRepair(o, b)
-		if setName(o.Input.Owner, b.Name) == setID {
+		if nameOfSet(o.Input.Owner, b.Name) == setID {
 			_, err := work.applyBundle(ctx, b)
 			return RepairResult{Held: work.report.Held, Unrepaired: work.unrepaired}, true, err
 		}
@@ -47,7 +47,7 @@ func (r *Reconciler) repair(ctx context.Context, o *ownerSession, setID string) 
 		if err != nil {
 			continue
 		}
-		if rm.SetName(b.Namespace, b.Name) == setID {
+		if rm.NameOfSet(b.Namespace, b.Name) == setID {
 			ignored, err := work.checkManagedUnchanged(ctx, b, rm)
 			switch {
 			case ignored:
@@ -84,7 +84,7 @@ func (r *Reconciler) isManagedSet(ctx context.Context, o *ownerSession, b render
 		return false
 	}
 	rm, err := r.reconcilerForClass(o, b, live)
-	return err == nil && rm.SetName(b.Namespace, b.Name) == setID
+	return err == nil && rm.NameOfSet(b.Namespace, b.Name) == setID
 }
 
 // repairDirect restores the applied objects of a direct bundle. It does not wait for newly rendered

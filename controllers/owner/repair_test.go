@@ -40,10 +40,10 @@ func TestUnprocessedBundlesAreTracked(t *testing.T) {
 			over, cancel := context.WithCancel(s.ctx)
 			cancel()
 			for range 2 {
-				s.run.trackUnprocessed(over)
+				s.run.trackUnprocessedBundles(over)
 				assert.Equal(t, "edited", (<-events).Ref.Name)
 			}
-			_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, setName(b.Owner, b.Name))
+			_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, nameOfSet(b.Owner, b.Name))
 			require.NoError(t, err)
 			assert.True(t, found)
 			value := s.getConfigMap("edited").Object["data"].(map[string]any)["a"]
@@ -65,7 +65,7 @@ func TestRepairAppliesNothingNew(t *testing.T) {
 			_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "same", types.MergePatchType, []byte(`{"data":{"a":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 			require.NoError(t, err)
 			s.eventually("what was applied is back", func() bool {
-				_, _, err := s.run.reconciler.repair(s.ctx, s.run.owner, setName(b.Owner, b.Name))
+				_, _, err := s.run.reconciler.repair(s.ctx, s.run.owner, nameOfSet(b.Owner, b.Name))
 				value, _, _ := unstructured.NestedString(s.getConfigMap("same").Object, "data", "a")
 				return err == nil && value == "b"
 			})
@@ -92,12 +92,12 @@ func TestRepairPreservesDeletedManagedResource(t *testing.T) {
 	b := s.bundle(false, s.configMap("same"), s.configMap("new"))
 	b.Digest.Resolved = "another"
 	s.run.owner.state.bundles[0].Digest = b.Digest
-	_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, setName(b.Owner, b.Name))
+	_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, nameOfSet(b.Owner, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "is being deleted: the next reconciliation recreates it")
 	rm, err := s.run.reconciler.resourceManager(s.run.owner, b)
 	require.NoError(t, err)
-	_, found, err = s.run.reconciler.repair(s.ctx, s.run.owner, rm.SetName(b.Namespace, b.Name))
+	_, found, err = s.run.reconciler.repair(s.ctx, s.run.owner, rm.NameOfSet(b.Namespace, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "is being deleted: the next reconciliation recreates it")
 	assert.NotNil(t, s.getConfigMap("same"))
@@ -126,13 +126,13 @@ func TestRepairRevertsEditedManagedResource(t *testing.T) {
 	require.NoError(t, err)
 	rendered := s.run.owner.state.bundles[0].Digest
 	s.run.owner.state.bundles[0].Digest.Resolved = "another"
-	_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, rm.SetName(b.Namespace, b.Name))
+	_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, rm.NameOfSet(b.Namespace, b.Name))
 	assert.True(t, found)
 	require.ErrorContains(t, err, "was changed since its objects were applied")
 	assert.Nil(t, s.getConfigMap("same"))
 
 	s.run.owner.state.bundles[0].Digest = rendered
-	_, _, err = s.run.reconciler.repair(s.ctx, s.run.owner, rm.SetName(b.Namespace, b.Name))
+	_, _, err = s.run.reconciler.repair(s.ctx, s.run.owner, rm.NameOfSet(b.Namespace, b.Name))
 	require.NoError(t, err)
 	require.NotNil(t, s.getConfigMap("same"))
 	assert.Equal(t, "Git", s.getConfigMap("same").GetLabels()["by"])
@@ -167,7 +167,7 @@ func TestRepairIgnoresEditedDataSecret(t *testing.T) {
 		if s.run.owner.state.bundles[0].Digest = rendered; pending {
 			s.run.owner.state.bundles[0].Digest.Resolved = "another"
 		}
-		_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, rm.SetName(b.Namespace, b.Name))
+		_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, rm.NameOfSet(b.Namespace, b.Name))
 		assert.True(t, found)
 		if pending {
 			require.ErrorContains(t, err, "has a data Secret that changed since its objects were applied")
@@ -189,7 +189,7 @@ func TestARepairDoesNotChangeTheDelivery(t *testing.T) {
 	require.NoError(t, err)
 	b := s.bundle(true, s.configMap("same"))
 	require.True(t, b.Delivery.Direct)
-	for _, set := range []string{setName(b.Owner, b.Name), rm.SetName(b.Namespace, b.Name)} {
+	for _, set := range []string{nameOfSet(b.Owner, b.Name), rm.NameOfSet(b.Namespace, b.Name)} {
 		_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, set)
 		assert.True(t, found)
 		require.ErrorIs(t, err, errDeliveryChanged)

@@ -61,7 +61,7 @@ func (r *run) requestOperations(ctx context.Context, c *apply.Cluster, operation
 	}
 	for _, o := range result.Objects {
 		obj := declared[o.Ref]
-		if obj == nil || !render.IsRequested(o.Ref.GVK()) || o.Err != nil || o.Action == apply.Skipped {
+		if obj == nil || !render.IsReconciledOnRequest(o.Ref.GVK()) || o.Err != nil || o.Action == apply.Skipped {
 			continue
 		}
 		digest, err := r.requestDigest(ctx, c, obj)
@@ -141,7 +141,7 @@ func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 	now := r.reconciler.Clock.Now()
 	for _, w := range waits {
 		for _, ref := range w.refs {
-			if !render.IsRequested(ref.GVK()) || w.requestTimestamps == nil {
+			if !render.IsReconciledOnRequest(ref.GVK()) || w.requestTimestamps == nil {
 				continue
 			}
 			live, err := w.cluster.Get(ctx, ref)
@@ -167,7 +167,7 @@ func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 // would trigger themselves.
 func (r *run) requestDigest(ctx context.Context, c *apply.Cluster, obj *unstructured.Unstructured) (string, error) {
 	read := []any{obj.Object["spec"], obj.GetLabels(), obj.GetAnnotations()}
-	for _, ref := range referredSecrets(obj) {
+	for _, ref := range referencedSecrets(obj) {
 		// The cache does not have foreign Secrets; their owners report changes.
 		if secret, err := c.Get(ctx, ref); err == nil {
 			read = append(read, secret.Object["data"])
@@ -184,8 +184,8 @@ func (r *run) requestDigest(ctx context.Context, c *apply.Cluster, obj *unstruct
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// referredSecrets returns the Secrets that the spec of an extension object names.
-func referredSecrets(obj *unstructured.Unstructured) (out []apply.Ref) {
+// referencedSecrets returns the Secrets that the spec of an extension object names.
+func referencedSecrets(obj *unstructured.Unstructured) (out []apply.Ref) {
 	name, _, _ := unstructured.NestedString(obj.Object, "spec", "secretRef", "name")
 	if name == "" {
 		return nil

@@ -79,7 +79,7 @@ func (a *requestTest) runProcess(writes int) (made int64, err error) {
 	cluster, err := conventions.NewCluster("local", config, apply.ClusterOptions{Cooldown: time.Millisecond})
 	require.NoError(a, err)
 	defer cluster.Close()
-	a.run.owner.Local, a.run.owner.Home = cluster, cluster
+	a.run.owner.Local, a.run.owner.ObjectCluster = cluster, cluster
 	work := &run{owner: a.run.owner, report: &Report{RequestedOperation: a.requested}, startTime: a.clock.Now(), reconciler: &Reconciler{
 		Engine: conventions.NewEngine(apply.Options{}), Clock: a.clock, Gate: a.run.reconciler.Gate}}
 	first := a.bundle(true, a.object("{apiVersion: v1, kind: Secret, metadata: {name: cloudprovider, namespace: NS}, data: {key: "+a.secret+"}}"),

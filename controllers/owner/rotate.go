@@ -46,7 +46,7 @@ func (r *run) advanceRotations(ctx context.Context, result render.Result) (again
 	}
 	key := c.Phase(rotation.ETCDEncryptionKey)
 	declared := rotation.DeclaredEncryption(o.Input.Objects[Garden])
-	changed := !rotation.EqualEncryption(c.EncryptionAtRest, declared)
+	changed := !rotation.IsSameEncryption(c.EncryptionAtRest, declared)
 	if c.IsUnderWay() || changed {
 		if err := r.waitForOldPods(ctx); err != nil {
 			return false, err
@@ -64,7 +64,7 @@ func (r *run) advanceRotations(ctx context.Context, result render.Result) (again
 		return false, err
 	}
 	if c.HasNewPasswords() {
-		if err := r.distributePassword(ctx, result); err != nil {
+		if err := r.distributeMonitoringPassword(ctx, result); err != nil {
 			return false, err
 		}
 	}
@@ -196,7 +196,7 @@ func (r *run) beginRound() {
 		return
 	}
 	c := o.currentState().rotation
-	r.round = r.round.Next(c.State, c.Progress, !rotation.EqualEncryption(c.EncryptionAtRest, rotation.DeclaredEncryption(o.Input.Objects[Garden])))
+	r.round = r.round.Next(c.State, c.Progress, !rotation.IsSameEncryption(c.EncryptionAtRest, rotation.DeclaredEncryption(o.Input.Objects[Garden])))
 }
 
 // reportProgress reports progress between the steps of the flow.
@@ -264,9 +264,9 @@ func (r *run) gardenletRequester() (rotation.GardenletRequester, error) {
 	return rotation.GardenletRequester{Client: client, Leases: leases, FieldManager: settingsByKind[o.renderOwner().Kind].fieldManager, Clock: r.reconciler.Clock, Report: func(m string) { r.reportProgress("renew-on-seeds", m) }}, nil
 }
 
-// distributePassword distributes the new monitoring password to seeds; the Garden's monitoring uses
-// it to read theirs.
-func (r *run) distributePassword(ctx context.Context, result render.Result) error {
+// distributeMonitoringPassword distributes the new monitoring password to seeds; the Garden's
+// monitoring uses it to read theirs.
+func (r *run) distributeMonitoringPassword(ctx context.Context, result render.Result) error {
 	o := r.owner
 	if o.Target == nil {
 		return nil
@@ -280,7 +280,7 @@ func (r *run) distributePassword(ctx context.Context, result render.Result) erro
 			if b.Cluster != render.ClusterVirtual || object.GetKind() != "Secret" || object.GetLabels()[gardencorev1beta1.GardenRole] != gardencorev1beta1.GardenRoleGlobalMonitoring {
 				continue
 			}
-			if err := seeds.DistributePassword(ctx, object.GetName()); err != nil {
+			if err := seeds.DistributeMonitoringPassword(ctx, object.GetName()); err != nil {
 				return o.Target.Explain(apply.Ref{}, "distribute the new monitoring password to seeds", err)
 			}
 		}

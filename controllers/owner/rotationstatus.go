@@ -190,9 +190,9 @@ func (o *ownerSession) removeOperation(ctx context.Context, asked string) error 
 		return nil
 	}
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		live, err := o.Home.GetLive(ctx, o.Ref)
+		live, err := o.ObjectCluster.GetLive(ctx, o.Ref)
 		if err != nil {
-			return o.Home.Explain(o.Ref, "read", err)
+			return o.ObjectCluster.Explain(o.Ref, "read", err)
 		}
 		if live.GetAnnotations()[annotationOperation] != asked {
 			return nil
@@ -200,7 +200,7 @@ func (o *ownerSession) removeOperation(ctx context.Context, asked string) error 
 		patch := map[string]any{"metadata": map[string]any{
 			"resourceVersion": live.GetResourceVersion(), "annotations": map[string]any{annotationOperation: nil},
 		}}
-		_, err = o.Home.MergePatch(ctx, o.Ref, patch, settingsByKind[o.renderOwner().Kind].fieldManager, "")
+		_, err = o.ObjectCluster.MergePatch(ctx, o.Ref, patch, settingsByKind[o.renderOwner().Kind].fieldManager, "")
 		return err
 	})
 }

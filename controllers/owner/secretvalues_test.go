@@ -72,7 +72,7 @@ func TestCopiedSecretsGetValues(t *testing.T) {
 			_, err = s.resource("secrets", s.ns).Patch(s.ctx, "copy", types.MergePatchType, []byte(`{"data":{"cacert":"YnkgaGFuZA=="}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 			require.NoError(t, err)
 			s.eventually("it is brought back", func() bool {
-				_, _, err := s.run.reconciler.repair(s.ctx, s.run.owner, setName(b.Owner, b.Name))
+				_, _, err := s.run.reconciler.repair(s.ctx, s.run.owner, nameOfSet(b.Owner, b.Name))
 				return err == nil && s.dataValue("secrets", "copy", "cacert") == first
 			})
 

@@ -278,7 +278,7 @@ func TestObjectsInAShootWaitForAPIServer(t *testing.T) {
 			s.mustApply(s.roleBindingBundle(true, "one"))
 			s.run.reconciler.Engine = conventions.NewEngine(apply.Options{})
 			s.newRun()
-			s.run.trackUnprocessed(s.ctx)
+			s.run.trackUnprocessedBundles(s.ctx)
 			require.NoError(s, s.shoot.RbacV1().ClusterRoleBindings().Delete(s.ctx, s.ns, metav1.DeleteOptions{}))
 			found := make(chan apply.DriftEvent, 8)
 			go s.run.reconciler.Engine.WatchDrift(s.ctx, s.run.owner.Target, func(e apply.DriftEvent) { found <- e })
@@ -293,7 +293,7 @@ func TestObjectsInAShootWaitForAPIServer(t *testing.T) {
 			s.mustApply(s.roleBindingBundle(true, "one"))
 			s.isDisconnected.Store(true)
 			began := time.Now()
-			s.run.trackUnprocessed(s.ctx)
+			s.run.trackUnprocessedBundles(s.ctx)
 			assert.Less(s, time.Since(began), 2*time.Second)
 			assert.Empty(s, s.run.owner.Target.Requests())
 		},

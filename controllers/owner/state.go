@@ -85,8 +85,8 @@ func (s State) latestBundles(bundles []render.Bundle) []render.Bundle {
 	return out
 }
 
-// setUnjudged makes the state of the components unknown, with the reason.
-func (s *State) setUnjudged(cause error) {
+// setUnknown makes the state of the components unknown, with the reason.
+func (s *State) setUnknown(cause error) {
 	s.bundles, s.unjudgedReason = nil, strings.Join(apply.Problems(cause), "; ")
 }
 

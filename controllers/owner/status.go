@@ -60,11 +60,11 @@ func decodeStatus(c *apply.Cluster, ref apply.Ref, obj *unstructured.Unstructure
 func (o *ownerSession) readStatus(ctx context.Context) (*unstructured.Unstructured, commonStatus, error) {
 	if o.CachedObject != nil {
 		if obj := o.CachedObject(); obj != nil {
-			status, err := decodeStatus(o.Home, o.Ref, obj)
+			status, err := decodeStatus(o.ObjectCluster, o.Ref, obj)
 			return obj, status, err
 		}
 	}
-	return ReadStatus(ctx, o.Home, o.Ref)
+	return ReadStatus(ctx, o.ObjectCluster, o.Ref)
 }
 
 // statusWriter writes lastOperation of one reconciliation.
@@ -103,11 +103,11 @@ func (s *statusWriter) startReconcile(ctx context.Context) (refused, err error) 
 	if !o.hasRotations() {
 		return nil, s.start(ctx)
 	}
-	live, err := o.Home.GetLive(ctx, o.Ref)
+	live, err := o.ObjectCluster.GetLive(ctx, o.Ref)
 	if err != nil {
-		return nil, o.Home.Explain(o.Ref, "read", err)
+		return nil, o.ObjectCluster.Explain(o.Ref, "read", err)
 	}
-	status, err := decodeStatus(o.Home, o.Ref, live)
+	status, err := decodeStatus(o.ObjectCluster, o.Ref, live)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +249,7 @@ func (s *statusWriter) writeOutcome(ctx context.Context, problems []string) erro
 	fields := map[string]any{"observedGeneration": s.generation}
 	if len(problems) == 0 {
 		op.State, op.Progress = gardencorev1beta1.LastOperationStateSucceeded, 100
-		op.Description = s.owner.Ref.Kind + " " + s.owner.Ref.Name + " has been successfully " + s.pastParticiple() + "."
+		op.Description = s.owner.Ref.Kind + " " + s.owner.Ref.Name + " has been successfully " + s.participleOfOperation() + "."
 		if settingsByKind[s.owner.Input.Owner.Kind].hasLastErrors {
 			fields["lastErrors"] = nil
 		}
@@ -267,8 +267,8 @@ func (s *statusWriter) writeOutcome(ctx context.Context, problems []string) erro
 	return s.write(ctx, fields)
 }
 
-// pastParticiple returns the past participle of the operation.
-func (s *statusWriter) pastParticiple() string {
+// participleOfOperation returns the past participle of the operation.
+func (s *statusWriter) participleOfOperation() string {
 	if s.deleting {
 		return "deleted"
 	}
@@ -290,9 +290,9 @@ func (s *statusWriter) writeInterrupted(ctx context.Context, cause error) error 
 }
 
 func (s *statusWriter) patch(ctx context.Context, fields map[string]any) error {
-	_, err := s.owner.Home.MergePatch(ctx, s.owner.Ref, map[string]any{"status": fields}, settingsByKind[s.owner.Input.Owner.Kind].fieldManager, "status")
+	_, err := s.owner.ObjectCluster.MergePatch(ctx, s.owner.Ref, map[string]any{"status": fields}, settingsByKind[s.owner.Input.Owner.Kind].fieldManager, "status")
 	if err != nil {
-		return s.owner.Home.Explain(s.owner.Ref, "write the status", err)
+		return s.owner.ObjectCluster.Explain(s.owner.Ref, "write the status", err)
 	}
 	return nil
 }

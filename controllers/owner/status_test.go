@@ -120,8 +120,8 @@ func TestProgressIsNotWrittenAfterTheLeaseIsLost(t *testing.T) {
 // TestAnInterruptionIsNoError checks that a stopped process or newer input is not a failure, and
 // that earlier failures are reported.
 func TestAnInterruptionIsNoError(t *testing.T) {
-	canceled := &apply.ObjectError{Object: apply.Ref{Kind: "ConfigMap", Name: "a"}, Op: "apply", Reason: apply.Canceled, Message: "interrupted before it was done", Err: context.Canceled}
-	broken := &apply.ObjectError{Object: apply.Ref{Kind: "ConfigMap", Name: "b"}, Op: "apply", Reason: apply.Invalid, Message: "no good"}
+	canceled := &apply.ObjectError{Object: apply.Ref{Kind: "ConfigMap", Name: "a"}, Op: "apply", Reason: apply.ReasonCanceled, Message: "interrupted before it was done", Err: context.Canceled}
+	broken := &apply.ObjectError{Object: apply.Ref{Kind: "ConfigMap", Name: "b"}, Op: "apply", Reason: apply.ReasonInvalid, Message: "no good"}
 	for name, c := range map[string]struct {
 		cause error
 		want  string

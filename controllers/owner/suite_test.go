@@ -96,7 +96,7 @@ func newSite(t testing.TB) *testSite {
 	local, err := conventions.NewCluster("local", server.config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
-	o := &ownerSession{Owner: Owner{Local: local, Home: local, Input: render.Input{Owner: render.Owner{Kind: Seed, Name: s.ns, ControlPlaneNamespace: s.ns}}}}
+	o := &ownerSession{Owner: Owner{Local: local, ObjectCluster: local, Input: render.Input{Owner: render.Owner{Kind: Seed, Name: s.ns, ControlPlaneNamespace: s.ns}}}}
 	s.run = &run{owner: o, report: &Report{}, reconciler: &Reconciler{Engine: conventions.NewEngine(apply.Options{}), Clock: clock.RealClock{}, Gate: permit.DefaultGate()}}
 	return s
 }
@@ -145,7 +145,7 @@ func (s *testSite) bundle(direct bool, objects ...*unstructured.Unstructured) re
 func (s *testSite) apply(b render.Bundle) (map[string]apply.Action, error) {
 	out := map[string]apply.Action{}
 	s.run.reconciler.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
-		if !tally.IsCarrier(r.Ref) {
+		if !tally.IsDeliveryObject(r.Ref) {
 			out[r.Ref.Name] = r.Action
 		}
 	}

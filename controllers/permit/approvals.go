@@ -71,9 +71,9 @@ func (a Approvals) DropWithdrawn() Approvals {
 	return a
 }
 
-// Lapsed returns the unused approvals that match no held object or set now. held has Plain ids. If
-// these approvals stayed valid, they would later approve deletions that no one has seen held.
-func (a Approvals) Lapsed(held map[string]bool) (out []string) {
+// LapsedIDs returns the unused approvals that match no held object or set now. held has Plain ids.
+// If these approvals stayed valid, they would later approve deletions that no one has seen held.
+func (a Approvals) LapsedIDs(held map[string]bool) (out []string) {
 	for _, id := range a.Given {
 		if !held[TrimSuffix(id)] && a.IsUnused(id) {
 			out = append(out, id)

@@ -61,7 +61,7 @@ func TestLapsedApprovals(t *testing.T) {
 		"used, and not held again": {[]string{"a", "a-2"}, []string{"a"}, []string{"a-2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, Approvals{Given: test.approved, Used: test.used}.Lapsed(now))
+			assert.Equal(t, test.want, Approvals{Given: test.approved, Used: test.used}.LapsedIDs(now))
 		})
 	}
 }

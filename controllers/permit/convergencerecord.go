@@ -14,8 +14,8 @@ type ConvergenceRecord struct {
 	// GitDigest is the digest of the Git content of the convergence; it is empty while a
 	// convergence with another basis is unfinished.
 	GitDigest string `json:"basis,omitempty"`
-	// DoneChange is the number of the last change whose reviewed deletions are all done.
-	DoneChange int `json:"done,omitempty"`
+	// CompletedChange is the number of the last change whose reviewed deletions are all done.
+	CompletedChange int `json:"done,omitempty"`
 	// HeldUnreviewed are objects that are held because no review has shown their deletion.
 	HeldUnreviewed []string `json:"held,omitempty"`
 }
@@ -32,11 +32,11 @@ func (c ConvergenceRecord) BeginConvergence(basis string) ConvergenceRecord {
 // EndConvergence completes the record after a convergence. complete is the number of the last
 // change that was completely applied before the convergence began.
 func (c ConvergenceRecord) EndConvergence(basis string, complete int, held []HeldObjects) ConvergenceRecord {
-	return ConvergenceRecord{GitDigest: basis, DoneChange: max(c.DoneChange, complete), HeldUnreviewed: UnreviewedObjects(held)}
+	return ConvergenceRecord{GitDigest: basis, CompletedChange: max(c.CompletedChange, complete), HeldUnreviewed: UnreviewedObjects(held)}
 }
 
-// NeedsReview reports whether the deletion of an object needs a review.
-func (c ConvergenceRecord) NeedsReview(basis string, ref change.Ref) bool {
+// IsReviewRequired reports whether the deletion of an object needs a review.
+func (c ConvergenceRecord) IsReviewRequired(basis string, ref change.Ref) bool {
 	return c.GitDigest != basis || slices.Contains(c.HeldUnreviewed, ref.String())
 }
 

@@ -16,23 +16,23 @@ func TestConvergenceRecordNeedsReview(t *testing.T) {
 	held, other := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "held"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "other"}
 	unreviewed := apply.HeldObject{Ref: held, Reason: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}}
 	kept := []HeldObjects{{Objects: []apply.HeldObject{unreviewed, {Ref: other, Reason: change.Reason{Code: landscapev1alpha1.HeldProtectedKind}}}}, {Objects: []apply.HeldObject{unreviewed}}}
-	converged := ConvergenceRecord{DoneChange: 3}.EndConvergence("a", 2, kept)
+	converged := ConvergenceRecord{CompletedChange: 3}.EndConvergence("a", 2, kept)
 	for name, test := range map[string]struct {
 		is, want     ConvergenceRecord
 		held, others bool // need a review by basis a
 	}{
 		"never converged":       {ConvergenceRecord{}, ConvergenceRecord{}, true, true},
-		"converged":             {converged, ConvergenceRecord{GitDigest: "a", DoneChange: 3, HeldUnreviewed: []string{"ConfigMap held"}}, true, false},
+		"converged":             {converged, ConvergenceRecord{GitDigest: "a", CompletedChange: 3, HeldUnreviewed: []string{"ConfigMap held"}}, true, false},
 		"begun with it again":   {converged.BeginConvergence("a"), converged, true, false},
-		"begun with another":    {converged.BeginConvergence("b"), ConvergenceRecord{DoneChange: 3, HeldUnreviewed: []string{"ConfigMap held"}}, true, true},
-		"and back halfway":      {converged.BeginConvergence("b").BeginConvergence("a"), ConvergenceRecord{DoneChange: 3, HeldUnreviewed: []string{"ConfigMap held"}}, true, true},
-		"no review is demanded": {converged.BeginConvergence(""), ConvergenceRecord{DoneChange: 3, HeldUnreviewed: []string{"ConfigMap held"}}, true, true},
-		"the next is complete":  {converged.BeginConvergence("b").EndConvergence("b", 4, nil).BeginConvergence("a").EndConvergence("a", 5, nil), ConvergenceRecord{GitDigest: "a", DoneChange: 5}, false, false},
+		"begun with another":    {converged.BeginConvergence("b"), ConvergenceRecord{CompletedChange: 3, HeldUnreviewed: []string{"ConfigMap held"}}, true, true},
+		"and back halfway":      {converged.BeginConvergence("b").BeginConvergence("a"), ConvergenceRecord{CompletedChange: 3, HeldUnreviewed: []string{"ConfigMap held"}}, true, true},
+		"no review is demanded": {converged.BeginConvergence(""), ConvergenceRecord{CompletedChange: 3, HeldUnreviewed: []string{"ConfigMap held"}}, true, true},
+		"the next is complete":  {converged.BeginConvergence("b").EndConvergence("b", 4, nil).BeginConvergence("a").EndConvergence("a", 5, nil), ConvergenceRecord{GitDigest: "a", CompletedChange: 5}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, test.want, test.is)
-			assert.Equal(t, test.held, test.is.NeedsReview("a", held))
-			assert.Equal(t, test.others, test.is.NeedsReview("a", other))
+			assert.Equal(t, test.held, test.is.IsReviewRequired("a", held))
+			assert.Equal(t, test.others, test.is.IsReviewRequired("a", other))
 		})
 	}
 }

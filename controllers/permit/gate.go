@@ -33,10 +33,10 @@ type Gate struct {
 	// Reviewed reports whether people have reviewed a deletion or recreation; the gate holds the
 	// others. nil requires no review.
 	Reviewed func(cluster string, ref change.Ref) bool
-	// HeldBefore has the reasons of the previous run. Objects that exceeded a limit then stay held
-	// until they are approved or the limit changes. Their number does not matter: the previous run
-	// has used up the limit.
-	HeldBefore map[change.Ref]change.Reason
+	// PreviouslyHeld has the reasons of the previous run. Objects that exceeded a limit then stay
+	// held until they are approved or the limit changes. Their number does not matter: the previous
+	// run has used up the limit.
+	PreviouslyHeld map[change.Ref]change.Reason
 
 	earlierDeletions int // deletions allowed earlier in this run
 }
@@ -93,7 +93,7 @@ func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 		var reason change.Reason
 		switch {
 		case g.isStillHeld(cluster, ref):
-			reason = g.HeldBefore[ref]
+			reason = g.PreviouslyHeld[ref]
 			reason.Earlier = true
 		case g.Reviewed != nil && !g.Reviewed(cluster, ref):
 			reason.Code = landscapev1alpha1.HeldNotReviewed
@@ -143,7 +143,7 @@ func (g Gate) exceededLimit(cluster string, deletions, total int) change.Reason 
 // unchanged. Inventories of old versions have no codes: their held objects stay held until they are
 // approved.
 func (g Gate) isStillHeld(cluster string, ref change.Ref) bool {
-	before := g.HeldBefore[ref]
+	before := g.PreviouslyHeld[ref]
 	if before.Code == "" {
 		return !before.IsZero()
 	}

@@ -51,7 +51,7 @@ func TestObjectsBeyondLimitStayHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gate
-			g.HeldBefore = map[change.Ref]change.Reason{some[0]: test.before}
+			g.PreviouslyHeld = map[change.Ref]change.Reason{some[0]: test.before}
 			test.gate(&g)
 			assert.Equal(t, test.want, g.Judge("seed", one, 100).Held[some[0]].String())
 		})

@@ -60,7 +60,7 @@ func NewRunLedger(gate Gate, review *Review, memory *RunMemory) (Gate, *RunLedge
 	r.ledger, gate.Ledger = gate.Ledger, r.usePermission
 	if review != nil {
 		r.isReviewed, r.reviewID = review.hasReviewed, review.ID
-		gate.Reviewed = r.needsNoReview
+		gate.Reviewed = r.isDeletionReviewed
 	}
 	return gate, r
 }
@@ -79,9 +79,9 @@ func (r *RunLedger) usePermission(id string, refs []change.Ref) bool {
 	return true
 }
 
-// needsNoReview reports whether the review has shown a deletion or recreation that has not happened
-// yet.
-func (r *RunLedger) needsNoReview(cluster string, ref change.Ref) bool {
+// isDeletionReviewed reports whether the review has shown a deletion or recreation that has not
+// happened yet.
+func (r *RunLedger) isDeletionReviewed(cluster string, ref change.Ref) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.isComplete && !r.isMaintaining && !r.doneObjects[ApprovalID(cluster, ref)] && r.isReviewed(cluster, ref)
@@ -109,7 +109,7 @@ func (m *RunMemory) recordResult(id string, o apply.ObjectResult) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case o.WaitsForOthers:
+	case o.IsDeletionPending:
 		if m.waitingObjects == nil {
 			m.waitingObjects = map[string]bool{}
 		}

@@ -23,7 +23,7 @@ func TestReviewPermitsOneRecreation(t *testing.T) {
 		"told to go, and the time was up":       {apply.ObjectResult{Action: apply.Failed, DeleteRequested: true}, 1},
 		"told to go, and on its way":            {apply.ObjectResult{Action: apply.Deleting, DeleteRequested: true}, 1},
 		"it was not told":                       {apply.ObjectResult{Action: apply.Failed}, 0},
-		"it waits until another object is gone": {apply.ObjectResult{Action: apply.Deleting, WaitsForOthers: true}, 0},
+		"it waits until another object is gone": {apply.ObjectResult{Action: apply.Deleting, IsDeletionPending: true}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			passing := &RunMemory{}
@@ -60,7 +60,7 @@ func TestWaitingObjectsNeedNewPermission(t *testing.T) {
 		for _, told := range []bool{false, true} {
 			p := &RunMemory{}
 			_, o := NewRunLedger(Gate{}, nil, p)
-			o.RecordResult(apply.ObjectResult{Ref: ref, Cluster: "c", Action: apply.Deleting, WaitsForOthers: true})
+			o.RecordResult(apply.ObjectResult{Ref: ref, Cluster: "c", Action: apply.Deleting, IsDeletionPending: true})
 			require.True(t, p.isWaiting(id))
 			o.RecordResult(apply.ObjectResult{Ref: ref, Cluster: "c", Action: action, DeleteRequested: told})
 			assert.Equal(t, waits && !told, p.isWaiting(id), "%s %v", action, told)

@@ -25,8 +25,8 @@ const HealthQuery = "healthcheck:up"
 const (
 	// queryTimeout is the timeout of one server.
 	queryTimeout = 5 * time.Second
-	// maxTroubleBytes is the maximum length of the reported trouble, in bytes.
-	maxTroubleBytes = 400
+	// maxProblemBytes is the maximum length of the reported trouble, in bytes.
+	maxProblemBytes = 400
 )
 
 // Check queries one server. trouble is the trouble that it reports, or "" for none. An error means
@@ -67,7 +67,7 @@ func evaluateVector(vector model.Vector) (trouble string, err error) {
 		samples = append(samples, fmt.Sprintf("%s => %s", sample.Metric, sample.Value))
 	}
 	slices.Sort(samples)
-	told := truncateTrouble(strings.Join(samples, ", "))
+	told := truncateProblem(strings.Join(samples, ", "))
 	switch {
 	case other || well > 1 || well == 1 && len(vector) > 1:
 		return "", errors.New("it contradicts itself: " + told)
@@ -77,9 +77,9 @@ func evaluateVector(vector model.Vector) (trouble string, err error) {
 	return told, nil
 }
 
-func truncateTrouble(text string) string {
-	if len(text) <= maxTroubleBytes {
+func truncateProblem(text string) string {
+	if len(text) <= maxProblemBytes {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxTroubleBytes], "") + "…"
+	return strings.ToValidUTF8(text[:maxProblemBytes], "") + "…"
 }

@@ -85,7 +85,7 @@ func TestCheck(t *testing.T) {
 			}
 			require.NoError(t, err)
 			if len(c.body) > 1000 {
-				assert.LessOrEqual(t, len(trouble), maxTroubleBytes+len("…"))
+				assert.LessOrEqual(t, len(trouble), maxProblemBytes+len("…"))
 				assert.True(t, strings.HasPrefix(trouble, c.trouble) && strings.HasSuffix(trouble, "…"), trouble)
 				return
 			}

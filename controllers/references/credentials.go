@@ -59,7 +59,7 @@ func findCredentials(of render.Input, cluster string, read objectGetter) (Lookup
 		return LookupResult{}, false, fmt.Errorf("read the credentials that %s leads to: %w", r.Fields[0], err)
 	}
 	if binding == nil {
-		found.Problem = notFound(at, cluster, r.Fields)
+		found.Problem = notFoundError(at, cluster, r.Fields)
 		return found, true, nil
 	}
 	field, kind, namespace, name := crosscheck.BindingCredentials(binding.Object)
@@ -79,12 +79,12 @@ func findCredentials(of render.Input, cluster string, read objectGetter) (Lookup
 		return LookupResult{}, false, fmt.Errorf("read the credentials that %s leads to: %w", r.Fields[0], err)
 	}
 	if found.Object == nil {
-		found.Problem = notFound(ref, cluster, []string{field + " of " + r.Kind + " " + at.Namespace + "/" + r.Name})
+		found.Problem = notFoundError(ref, cluster, []string{field + " of " + r.Kind + " " + at.Namespace + "/" + r.Name})
 	}
 	return found, true, nil
 }
 
-func notFound(ref apply.Ref, cluster string, fields []string) error {
+func notFoundError(ref apply.Ref, cluster string, fields []string) error {
 	return fmt.Errorf("object not found: %s %s/%s in cluster %s (%s)", ref.Kind, ref.Namespace, ref.Name, cluster, strings.Join(fields, ", "))
 }
 

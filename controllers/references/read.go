@@ -41,7 +41,7 @@ func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]LookupResu
 		live, err := in.GetLive(ctx, ref)
 		switch {
 		case apierrors.IsNotFound(err):
-			found.Problem = notFound(ref, in.Name(), r.Fields)
+			found.Problem = notFoundError(ref, in.Name(), r.Fields)
 		case err != nil:
 			return nil, fmt.Errorf("read the reference in %s: %w", r.Fields[0], in.Explain(ref, "read", err))
 		default:
@@ -70,13 +70,13 @@ func HasReferences(of render.Input) bool {
 	return has || len(of.ControlPlaneReferences()) > 0
 }
 
-// AllMissing returns the references as if none of the objects existed, for a cluster that does not
-// exist yet.
-func AllMissing(in *apply.Cluster, of render.Input) []LookupResult {
+// MissingReferences returns the references as if none of the objects existed, for a cluster that
+// does not exist yet.
+func MissingReferences(in *apply.Cluster, of render.Input) []LookupResult {
 	var out []LookupResult
 	for _, r := range of.ControlPlaneReferences() {
 		ref := apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: of.ReferenceNamespace(), Name: r.Name}
-		out = append(out, LookupResult{ConfigReference: r, Problem: notFound(ref, in.Name(), r.Fields)})
+		out = append(out, LookupResult{ConfigReference: r, Problem: notFoundError(ref, in.Name(), r.Fields)})
 	}
 	if found, has, _ := findCredentials(of, in.Name(), func(apply.Ref) (*unstructured.Unstructured, error) { return nil, nil }); has {
 		out = append(out, found)
@@ -84,8 +84,8 @@ func AllMissing(in *apply.Cluster, of render.Input) []LookupResult {
 	return out
 }
 
-// Problems joins the problems of all references.
-func Problems(found []LookupResult) error {
+// JoinProblems joins the problems of all references.
+func JoinProblems(found []LookupResult) error {
 	var problems []error
 	for _, f := range found {
 		problems = append(problems, f.Problem)

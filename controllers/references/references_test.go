@@ -75,7 +75,7 @@ func TestMissingCopies(t *testing.T) {
 	assert.Len(t, b.Objects, 1)
 	assert.Equal(t, []string{"Secret garden-local/gone"}, b.Unresolved)
 	assert.Empty(t, b.Digest.Resolved)
-	assert.EqualError(t, Problems(found), "object not found")
+	assert.EqualError(t, JoinProblems(found), "object not found")
 
 	_, has, err = CopyBundle(shoot, nil)
 	require.NoError(t, err)

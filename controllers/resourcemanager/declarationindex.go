@@ -46,8 +46,8 @@ func newObjectIndex() *objectIndex {
 	return &objectIndex{map[types.NamespacedName]map[objectName]bool{}, map[objectName]map[types.NamespacedName]bool{}}
 }
 
-// replace sets the objects of a ManagedResource.
-func (i *objectIndex) replace(key types.NamespacedName, objects map[objectName]bool) {
+// setObjects sets the objects of a ManagedResource.
+func (i *objectIndex) setObjects(key types.NamespacedName, objects map[objectName]bool) {
 	for name := range i.objects[key] {
 		if delete(i.managedResources[name], key); len(i.managedResources[name]) == 0 {
 			delete(i.managedResources, name)
@@ -193,8 +193,8 @@ func (n *declarationIndex) refresh(ctx context.Context) error {
 		objects, held, err := n.readObjects(ctx, key)
 		n.mu.Lock()
 		if err == nil {
-			n.ownClass.replace(key, objects)
-			n.otherClasses.replace(key, held)
+			n.ownClass.setObjects(key, objects)
+			n.otherClasses.setObjects(key, held)
 			delete(stale, key)
 		}
 		n.mu.Unlock()

@@ -99,7 +99,7 @@ func (d *definitionCheck) check(ctx context.Context) (what, reason, hint string)
 	version := resourcesv1alpha1.SchemeGroupVersion.String()
 	list, err := d.api.ServerResourcesForGroupVersionWithContext(ctx, version)
 	switch {
-	case err == nil && servesManagedResources(list), apierrors.IsForbidden(err):
+	case err == nil && hasManagedResources(list), apierrors.IsForbidden(err):
 		// ManagedResources may be readable although API discovery is forbidden.
 		return "", "", ""
 	case err == nil, apierrors.IsNotFound(err):
@@ -110,7 +110,7 @@ func (d *definitionCheck) check(ctx context.Context) (what, reason, hint string)
 	return "unknown " + string(apierrors.ReasonForError(err)), fmt.Sprintf("cannot read the API resources of the source cluster: %s", err), "the resource manager retries until it can"
 }
 
-func servesManagedResources(list *metav1.APIResourceList) bool {
+func hasManagedResources(list *metav1.APIResourceList) bool {
 	for _, r := range list.APIResources {
 		if r.Kind == managedResourceKind.Kind && r.Name == "managedresources" {
 			return true

@@ -161,15 +161,15 @@ func (h electionLogHandler) Handle(ctx context.Context, r slog.Record) error {
 	case r.Message == "Error retrieving lease lock", r.Message == "Error initially creating lease lock":
 		// logged at each attempt; see lease
 		return nil
-	case r.Level >= slog.LevelError && h.isShuttingDown() && recordContains(r, leaseLostMessage, context.Canceled.Error()):
+	case r.Level >= slog.LevelError && h.isShuttingDown() && recordHasText(r, leaseLostMessage, context.Canceled.Error()):
 		// the lease was released, and running requests were canceled
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)
 }
 
-// recordContains reports whether a value of a record contains one of the texts.
-func recordContains(r slog.Record, texts ...string) (found bool) {
+// recordHasText reports whether a value of a record contains one of the texts.
+func recordHasText(r slog.Record, texts ...string) (found bool) {
 	r.Attrs(func(a slog.Attr) bool {
 		found = slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(a.Value.String(), text) })
 		return !found

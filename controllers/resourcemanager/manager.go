@@ -36,7 +36,7 @@ type Options struct {
 	ClusterID string
 	// Namespace is the namespace of the ManagedResources; empty means all.
 	Namespace string
-	Pace      Pace
+	Timing    Timing
 	// Clock is the real one by default.
 	Clock clock.WithTicker
 	// Log is slog.Default by default.
@@ -62,8 +62,8 @@ type Options struct {
 	Event func(mr *resourcesv1alpha1.ManagedResource, reason, message string)
 }
 
-// Pace sets intervals and concurrency.
-type Pace struct {
+// Timing sets intervals and concurrency.
+type Timing struct {
 	// Workers is the number of ManagedResources reconciled concurrently; the default is 5.
 	Workers int
 	// SyncPeriod is the interval of reconciliations without a known change; the default is 1
@@ -140,14 +140,14 @@ func New(o Options) (*Manager, error) {
 	if o.Source == nil || o.Target == nil {
 		return nil, errors.New("a resource manager needs a source and a target")
 	}
-	if o.Pace.Workers <= 0 {
-		o.Pace.Workers = 5
+	if o.Timing.Workers <= 0 {
+		o.Timing.Workers = 5
 	}
-	if o.Pace.SyncPeriod <= 0 {
-		o.Pace.SyncPeriod = time.Minute
+	if o.Timing.SyncPeriod <= 0 {
+		o.Timing.SyncPeriod = time.Minute
 	}
-	if o.Pace.StartupGrace <= 0 {
-		o.Pace.StartupGrace = 30 * time.Second
+	if o.Timing.StartupGrace <= 0 {
+		o.Timing.StartupGrace = 30 * time.Second
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -171,7 +171,7 @@ func New(o Options) (*Manager, error) {
 	}
 	m.reconciler = &managedresource.Reconciler{
 		Engine: m.engine, Source: o.Source, Target: o.Target, Class: o.Class, ClusterID: o.ClusterID, Clock: o.Clock,
-		Data:         managedresource.DataSecrets{Read: m.secretCache.get, Versions: m.secretsDigest},
+		Data:         managedresource.DataSecrets{Read: m.secretCache.get, VersionsDigest: m.secretsDigest},
 		Options:      apply.ApplyOptions{DeleteTimeout: deleteTimeout, NoWait: true, ReadyTimeout: crdTimeout},
 		Deletion:     managedresource.DeletionOptions{DeleteTimeout: deleteAllTimeout, LeaveToGarbageCollector: o.LeaveToGarbageCollector, AllowByOwner: true},
 		Declarations: m.declarations, WriteConflict: m.writeConflicts.describe,
@@ -192,7 +192,7 @@ func (m *Manager) Ready() error {
 // Start runs until the context ends, and waits for running reconciliations.
 func (m *Manager) Start(ctx context.Context) error {
 	defer m.queue.ShutDown()
-	m.engine.ExpectLateRequests(m.options.Pace.StartupGrace)
+	m.engine.ExpectLateRequests(m.options.Timing.StartupGrace)
 	defer m.options.Source.OnChange(m.onSourceChange)()
 	defer m.options.Target.OnChange(m.onTargetChange)()
 	if m.openCaches(ctx) != nil {
@@ -204,7 +204,7 @@ func (m *Manager) Start(ctx context.Context) error {
 		m.engine.WatchDrift(ctx, m.options.Target, m.repairDrift)
 	})
 	group.Go(func() { m.dropIdleWatches(ctx) })
-	for range m.options.Pace.Workers {
+	for range m.options.Timing.Workers {
 		group.Go(func() {
 			for m.processNext(ctx) {
 			}
@@ -219,7 +219,7 @@ func (m *Manager) Start(ctx context.Context) error {
 // dropIdleWatches ends watches of kinds that are in no inventory. Every kind in an inventory is
 // used within Sync.
 func (m *Manager) dropIdleWatches(ctx context.Context) {
-	after := max(idleWatchTimeout, 2*m.options.Pace.SyncPeriod)
+	after := max(idleWatchTimeout, 2*m.options.Timing.SyncPeriod)
 	tick := m.options.Clock.NewTicker(after / 2)
 	defer tick.Stop()
 	for {
@@ -362,7 +362,7 @@ func (m *Manager) process(ctx context.Context, key types.NamespacedName, full bo
 		return 0, resultApplied, nil
 	}
 	m.scheduleRolloutCheck(key, out.ManagedResource)
-	return m.options.Pace.SyncPeriod, resultApplied, nil
+	return m.options.Timing.SyncPeriod, resultApplied, nil
 }
 
 // checkHealth checks the health of the applied objects.

@@ -111,7 +111,7 @@ func (f *writeConflicts) countObjects() int {
 	f.mu.Unlock()
 	n := 0
 	for key := range keys {
-		n += f.dropEnded(key)
+		n += f.dropEndedConflicts(key)
 	}
 	return n
 }

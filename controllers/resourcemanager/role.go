@@ -218,7 +218,7 @@ func (p *roleProcess) addManagedResources(context.Context) error {
 	k, recorder := p.role.Configuration.Controllers, p.controllerManager.GetEventRecorder("gardener-resource-manager")
 	work, err := New(Options{
 		Source: p.source, Target: p.target, Class: *k.ResourceClass, ClusterID: *k.ClusterID, Namespace: p.role.Configuration.namespace(),
-		Pace: Pace{Workers: *k.ManagedResource.ConcurrentSyncs, SyncPeriod: k.ManagedResource.SyncPeriod.Duration}, ManagedBy: *k.ManagedResource.ManagedByLabelValue,
+		Timing: Timing{Workers: *k.ManagedResource.ConcurrentSyncs, SyncPeriod: k.ManagedResource.SyncPeriod.Duration}, ManagedBy: *k.ManagedResource.ManagedByLabelValue,
 		LeaveToGarbageCollector: k.GarbageCollector.Enabled, HealthRules: p.role.HealthRules, ExistenceOnly: p.role.ExistenceOnly, Force: p.role.Force, Version: p.role.Version, Log: p.role.Log,
 		Event: func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 			recorder.Eventf(mr, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)

@@ -49,7 +49,7 @@ func newSecretCache(source *apply.Cluster, namespace string, changed func(types.
 		managedResourcesBySecret: map[types.NamespacedName]map[types.NamespacedName]bool{}, secretsByManagedResource: map[types.NamespacedName]map[types.NamespacedName]bool{},
 		contents: map[types.NamespacedName]*unstructured.Unstructured{},
 	}
-	if err := s.informer.SetTransform(stripMetadata); err != nil {
+	if err := s.informer.SetTransform(trimMetadata); err != nil {
 		return nil, err
 	}
 	_, err = s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -64,8 +64,8 @@ func newSecretCache(source *apply.Cluster, namespace string, changed func(types.
 	return s, err
 }
 
-// stripMetadata drops unused metadata: there may be very many Secrets.
-func stripMetadata(object any) (any, error) {
+// trimMetadata drops unused metadata: there may be very many Secrets.
+func trimMetadata(object any) (any, error) {
 	if m, err := meta.Accessor(object); err == nil {
 		m.SetManagedFields(nil)
 		m.SetAnnotations(nil)

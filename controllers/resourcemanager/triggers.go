@@ -37,10 +37,10 @@ func (m *Manager) onSourceChange(e apply.ChangeEvent) {
 	if e.New == nil {
 		m.writeConflicts.remove(key)
 	}
-	if e.New == nil || needsReconciliation(e.Old, e.New) || e.Old != nil && !m.isResponsible(e.New) && !hasSameInventory(e.Old, e.New) {
+	if e.New == nil || isReconciliationNeeded(e.Old, e.New) || e.Old != nil && !m.isResponsible(e.New) && !hasSameInventory(e.Old, e.New) {
 		m.declarations.markStale(key)
 	}
-	if e.New != nil && needsReconciliation(e.Old, e.New) {
+	if e.New != nil && isReconciliationNeeded(e.Old, e.New) {
 		m.enqueue(key, true)
 	}
 }
@@ -57,10 +57,10 @@ func hasSameInventory(old, new *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// needsReconciliation reports whether a change of a ManagedResource needs a reconciliation: spec,
-// request annotations, deletion, a removed finalizer, or lost health; not our own writes. Source:
-// pkg/resourcemanager/controller/managedresource (predicates).
-func needsReconciliation(old, new *unstructured.Unstructured) bool {
+// isReconciliationNeeded reports whether a change of a ManagedResource needs a reconciliation:
+// spec, request annotations, deletion, a removed finalizer, or lost health; not our own writes.
+// Source: pkg/resourcemanager/controller/managedresource (predicates).
+func isReconciliationNeeded(old, new *unstructured.Unstructured) bool {
 	if old == nil || old.GetUID() != new.GetUID() || old.GetGeneration() != new.GetGeneration() {
 		return true
 	}

@@ -16,11 +16,11 @@ import (
 // configurationChecker collects the errors of a Configuration.
 type configurationChecker struct{ field.ErrorList }
 
-func (k *configurationChecker) invalid(path *field.Path, value any, detail string) {
+func (k *configurationChecker) addInvalid(path *field.Path, value any, detail string) {
 	k.ErrorList = append(k.ErrorList, field.Invalid(path, value, detail))
 }
 
-func (k *configurationChecker) oneOf(path *field.Path, value string, allowed ...string) {
+func (k *configurationChecker) requireOneOf(path *field.Path, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
 		k.ErrorList = append(k.ErrorList, field.NotSupported(path, value, allowed))
 	}
@@ -29,68 +29,68 @@ func (k *configurationChecker) oneOf(path *field.Path, value string, allowed ...
 // Validate returns the invalid values; call Default first.
 func (c *Configuration) Validate() field.ErrorList {
 	k := &configurationChecker{}
-	k.oneOf(field.NewPath("logLevel"), c.LogLevel, "debug", "info", "error")
-	k.oneOf(field.NewPath("logFormat"), c.LogFormat, "json", "text")
-	k.source(c.SourceClientConnection)
-	k.lease(c.LeaderElection)
-	k.servers(c.Server, c.Webhooks.HasEnabled())
-	k.controllers(&c.Controllers)
+	k.requireOneOf(field.NewPath("logLevel"), c.LogLevel, "debug", "info", "error")
+	k.requireOneOf(field.NewPath("logFormat"), c.LogFormat, "json", "text")
+	k.checkSource(c.SourceClientConnection)
+	k.checkLeaderElection(c.LeaderElection)
+	k.checkServers(c.Server, c.Webhooks.HasEnabled())
+	k.checkControllers(&c.Controllers)
 	if c.Webhooks.NodeAgentAuthorizer.Enabled {
 		k.ErrorList = append(k.ErrorList, field.Forbidden(field.NewPath("webhooks", "nodeAgentAuthorizer", "enabled"), "Pergola does not have this webhook; run upstream's resource manager for it"))
 	}
 	if err := c.Webhooks.Webhooks.Validate(); err != nil {
-		k.invalid(field.NewPath("webhooks"), field.OmitValueType{}, err.Error())
+		k.addInvalid(field.NewPath("webhooks"), field.OmitValueType{}, err.Error())
 	}
 	slices.SortStableFunc(k.ErrorList, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	return k.ErrorList
 }
 
-func (k *configurationChecker) source(c ClientConnection) {
+func (k *configurationChecker) checkSource(c ClientConnection) {
 	at := field.NewPath("sourceClientConnection", "namespaces")
 	if n := len(c.Namespaces); n > 1 {
 		k.ErrorList = append(k.ErrorList, field.TooMany(at, n, 1))
 	}
 	for i, name := range c.Namespaces {
 		if name != "" {
-			k.dnsLabel(at.Index(i), name, validation.DNS1123LabelMaxLength, "")
+			k.requireDNSLabel(at.Index(i), name, validation.DNS1123LabelMaxLength, "")
 		}
 	}
 }
 
-// dnsLabel checks names that must be DNS labels, as those of namespaces.
-func (k *configurationChecker) dnsLabel(path *field.Path, value string, longest int, also string) {
+// requireDNSLabel checks names that must be DNS labels, as those of namespaces.
+func (k *configurationChecker) requireDNSLabel(path *field.Path, value string, longest int, also string) {
 	if len(value) <= longest && len(validation.IsDNS1123Label(value)) == 0 {
 		return
 	}
-	k.invalid(path, value, fmt.Sprintf("must have only lower-case letters, digits and -, begin and end with a letter or digit, and have at most %d characters%s", longest, also))
+	k.addInvalid(path, value, fmt.Sprintf("must have only lower-case letters, digits and -, begin and end with a letter or digit, and have at most %d characters%s", longest, also))
 }
 
-func (k *configurationChecker) lease(le LeaderElection) {
+func (k *configurationChecker) checkLeaderElection(le LeaderElection) {
 	at := field.NewPath("leaderElection")
-	k.oneOf(at.Child("resourceLock"), le.ResourceLock, "leases")
+	k.requireOneOf(at.Child("resourceLock"), le.ResourceLock, "leases")
 	for _, wrong := range validation.IsDNS1123Subdomain(le.ResourceName) {
-		k.invalid(at.Child("resourceName"), le.ResourceName, wrong)
+		k.addInvalid(at.Child("resourceName"), le.ResourceName, wrong)
 	}
 	if le.ResourceNamespace != "" {
-		k.dnsLabel(at.Child("resourceNamespace"), le.ResourceNamespace, validation.DNS1123LabelMaxLength, "")
+		k.requireDNSLabel(at.Child("resourceNamespace"), le.ResourceNamespace, validation.DNS1123LabelMaxLength, "")
 	}
 	if le.LeaseDuration.Duration <= le.RenewDeadline.Duration {
-		k.invalid(at.Child("leaseDuration"), le.LeaseDuration.Duration.String(), "must be longer than renewDeadline")
+		k.addInvalid(at.Child("leaseDuration"), le.LeaseDuration.Duration.String(), "must be longer than renewDeadline")
 	}
 	if le.RetryPeriod.Duration <= 0 || le.RenewDeadline.Duration <= le.RetryPeriod.Duration {
-		k.invalid(at.Child("renewDeadline"), le.RenewDeadline.Duration.String(), "must be longer than retryPeriod, which must be positive")
+		k.addInvalid(at.Child("renewDeadline"), le.RenewDeadline.Duration.String(), "must be longer than retryPeriod, which must be positive")
 	}
 }
 
-func (k *configurationChecker) servers(s Servers, webhooks bool) {
+func (k *configurationChecker) checkServers(s Servers, webhooks bool) {
 	at := field.NewPath("server")
 	port := func(name string, server Server, none bool) {
 		switch allowed := "must be 1 to 65535"; {
 		case server.Port >= 1 && server.Port <= 65535, none && server.Port == -1:
 		case none:
-			k.invalid(at.Child(name, "port"), server.Port, allowed+", or -1 for none")
+			k.addInvalid(at.Child(name, "port"), server.Port, allowed+", or -1 for none")
 		default:
-			k.invalid(at.Child(name, "port"), server.Port, allowed)
+			k.addInvalid(at.Child(name, "port"), server.Port, allowed)
 		}
 	}
 	port("healthProbes", *s.HealthProbes, true)
@@ -106,27 +106,27 @@ func (k *configurationChecker) servers(s Servers, webhooks bool) {
 
 // maxClassLength leaves room for upstream's finalizer of a class, whose name may have 63
 // characters.
-var maxClassLength = validation.LabelValueMaxLength - len(afterSlash(resourcesv1alpha1.FinalizerName)+"-")
+var maxClassLength = validation.LabelValueMaxLength - len(nameAfterSlash(resourcesv1alpha1.FinalizerName)+"-")
 
-func afterSlash(qualified string) string { return qualified[strings.LastIndex(qualified, "/")+1:] }
+func nameAfterSlash(qualified string) string { return qualified[strings.LastIndex(qualified, "/")+1:] }
 
-func (k *configurationChecker) controllers(c *Controllers) {
+func (k *configurationChecker) checkControllers(c *Controllers) {
 	at := field.NewPath("controllers")
 	if class := *c.ResourceClass; class != "" && class != resourcesv1alpha1.ClassAll {
-		k.dnsLabel(at.Child("resourceClass"), class, maxClassLength, " (it is part of the finalizer); * means all classes")
+		k.requireDNSLabel(at.Child("resourceClass"), class, maxClassLength, " (it is part of the finalizer); * means all classes")
 	}
 	if strings.ContainsAny(*c.ClusterID, ":/ \t\n") {
-		k.invalid(at.Child("clusterID"), *c.ClusterID, "must not contain : or / or blanks, which separate the parts of the origin annotation")
+		k.addInvalid(at.Child("clusterID"), *c.ClusterID, "must not contain : or / or blanks, which separate the parts of the origin annotation")
 	}
 	for name, workers := range map[string]*int{"managedResource": c.ManagedResource.ConcurrentSyncs, "health": c.Health.ConcurrentSyncs,
 		"tokenRequestor": c.TokenRequestor.ConcurrentSyncs, "networkPolicy": c.NetworkPolicy.ConcurrentSyncs} {
 		if workers != nil && *workers < 1 {
-			k.invalid(at.Child(name, "concurrentSyncs"), *workers, "must be 1 or more")
+			k.addInvalid(at.Child(name, "concurrentSyncs"), *workers, "must be 1 or more")
 		}
 	}
 	for name, period := range map[string]*metav1.Duration{"managedResource": c.ManagedResource.SyncPeriod, "health": c.Health.SyncPeriod, "garbageCollector": c.GarbageCollector.SyncPeriod} {
 		if period != nil && period.Duration < 15*time.Second {
-			k.invalid(at.Child(name, "syncPeriod"), period.Duration.String(), "must be 15s or more")
+			k.addInvalid(at.Child(name, "syncPeriod"), period.Duration.String(), "must be 15s or more")
 		}
 	}
 	for name, absent := range map[string]bool{"csrApprover": c.CSRApprover.Enabled, "istioClusterConfiguration": c.IstioClusterConfiguration.Enabled,

@@ -72,9 +72,9 @@ func (f *writeConflicts) recordChange(key types.NamespacedName, d apply.DriftEve
 	return one.repairPause, one.conflictChanges == 1
 }
 
-// dropEnded drops fights that have ended and returns how many objects of a ManagedResource are
-// still fought over.
-func (f *writeConflicts) dropEnded(key types.NamespacedName) int {
+// dropEndedConflicts drops fights that have ended and returns how many objects of a ManagedResource
+// are still fought over.
+func (f *writeConflicts) dropEndedConflicts(key types.NamespacedName) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now, left := f.clock.Now(), 0
@@ -103,7 +103,7 @@ func (f *writeConflicts) remove(key types.NamespacedName) {
 // without a fight.
 func (f *writeConflicts) describe(namespace, name string) (reason, message string) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
-	if f.dropEnded(key) == 0 {
+	if f.dropEndedConflicts(key) == 0 {
 		return "", ""
 	}
 	f.mu.Lock()

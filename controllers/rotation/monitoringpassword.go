@@ -20,11 +20,11 @@ func (s State) HasNewPasswords() bool {
 	return r.LastInitiationTime != nil && (r.LastCompletionTime == nil || r.LastCompletionTime.Before(r.LastInitiationTime))
 }
 
-// DistributePassword distributes the password of the landscape's monitoring to seeds. It waits
-// until each seed's namespace has a copy of this Secret in namespace garden. Then it requests a
-// reconciliation of the Seeds, and does not wait for it (as in upstream). It skips namespaces
+// DistributeMonitoringPassword distributes the password of the landscape's monitoring to seeds. It
+// waits until each seed's namespace has a copy of this Secret in namespace garden. Then it requests
+// a reconciliation of the Seeds, and does not wait for it (as in upstream). It skips namespaces
 // without any copy, because no one makes one there.
-func (s GardenletRequester) DistributePassword(ctx context.Context, secret string) error {
+func (s GardenletRequester) DistributeMonitoringPassword(ctx context.Context, secret string) error {
 	what, copies := "a copy of Secret garden/"+secret, s
 	if s.Report != nil {
 		copies.Report = func(string) { s.Report("namespaces of seeds wait for " + what) }

@@ -55,7 +55,7 @@ func TestPasswordIsDistributed(t *testing.T) {
 	told := make(chan string, 10000)
 	end := make(chan error, 1)
 	go func() {
-		end <- g.newRequester(clk, func(m string) { told <- m }).DistributePassword(t.Context(), "observability-ingress-new")
+		end <- g.newRequester(clk, func(m string) { told <- m }).DistributeMonitoringPassword(t.Context(), "observability-ingress-new")
 	}()
 	step := func(what string, ok func() bool) {
 		t.Helper()

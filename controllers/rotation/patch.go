@@ -51,7 +51,7 @@ func fieldsOf(r Rotation) map[string]any {
 	return out
 }
 
-// EqualEncryption reports whether the same resources are encrypted in the same way.
-func EqualEncryption(a *gardencorev1beta1.EncryptionAtRest, b gardencorev1beta1.EncryptionAtRest) bool {
+// IsSameEncryption reports whether the same resources are encrypted in the same way.
+func IsSameEncryption(a *gardencorev1beta1.EncryptionAtRest, b gardencorev1beta1.EncryptionAtRest) bool {
 	return a != nil && a.Provider.Type == b.Provider.Type && sets.New(a.Resources...).Equal(sets.New(b.Resources...))
 }

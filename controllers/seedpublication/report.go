@@ -17,8 +17,8 @@ import (
 // access to seeds, reads from it the held deletions and the progress of a publication.
 const AnnotationReport = "landscape.pergola.dev/seed-report"
 
-// ConditionSettings says whether a Seed uses the last published settings and overlays.
-const ConditionSettings gardencorev1beta1.ConditionType = "SettingsUpToDate"
+// ConditionSettingsUpToDate says whether a Seed uses the last published settings and overlays.
+const ConditionSettingsUpToDate gardencorev1beta1.ConditionType = "SettingsUpToDate"
 
 // Limits of a Report: the annotations of an object have 256 KiB at most.
 const (

@@ -25,8 +25,9 @@ func (e *UnhealthyError) Error() string {
 	return fmt.Sprintf("not healthy after %s: %s", e.Timeout, strings.Join(e.Objects, "; "))
 }
 
-// awaitHealthy waits for workloads; other objects of an installation are not unhealthy for long.
-func (i *Installer) awaitHealthy(ctx context.Context, objects []*unstructured.Unstructured) error {
+// waitUntilHealthy waits for workloads; other objects of an installation are not unhealthy for
+// long.
+func (i *Installer) waitUntilHealthy(ctx context.Context, objects []*unstructured.Unstructured) error {
 	if i.options.Timeout <= 0 {
 		return nil
 	}

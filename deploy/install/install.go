@@ -144,7 +144,7 @@ func (i *Installer) Apply(ctx context.Context, in *deploy.Installation) (*Report
 	if err := i.apply(ctx, p.removable, false, report); err != nil {
 		return report, err
 	}
-	return report, i.awaitHealthy(ctx, p.removable)
+	return report, i.waitUntilHealthy(ctx, p.removable)
 }
 
 func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructured, kept bool, report *Report) error {
@@ -194,7 +194,7 @@ func (i *Installer) judgeDeletions(going []apply.Entry, total int) []apply.HeldO
 		refs = append(refs, e.Ref)
 	}
 	gate := i.options.Gate
-	gate.HeldBefore = apply.HeldReasons(going)
+	gate.PreviouslyHeld = apply.HeldReasons(going)
 	verdict := gate.Judge(i.options.Cluster.Name(), refs, total)
 	var held []apply.HeldObject
 	for _, ref := range refs {

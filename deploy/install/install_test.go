@@ -134,7 +134,7 @@ func TestInstallUpgradeDelete(t *testing.T) {
 	report, err = ending.Delete(ctx)
 	// No garbage collector runs here to remove the Deployment.
 	if err != nil {
-		require.Equal(t, apply.Stuck, apply.ReasonOf(err), "%v", err)
+		require.Equal(t, apply.ReasonStuckDeletion, apply.ReasonOf(err), "%v", err)
 		_, err = c.MergePatch(ctx, object("apps/v1", "Deployment", "garden", "pergola-operator"), map[string]any{"metadata": map[string]any{"finalizers": nil}}, "test", "")
 		require.NoError(t, err)
 		_, err = run().Delete(ctx)

@@ -57,19 +57,20 @@ func (i *seedInventory) Save(ctx context.Context, entries []apply.Entry) error {
 	if err := i.Inventory.Save(ctx, entries); err != nil {
 		return err
 	}
-	return i.leaveShared(ctx)
+	return i.removeFromSharedInventory(ctx)
 }
 
 // Remove removes the seed's entries from both inventories.
 func (i *seedInventory) Remove(ctx context.Context) error {
-	if err := i.leaveShared(ctx); err != nil {
+	if err := i.removeFromSharedInventory(ctx); err != nil {
 		return err
 	}
 	return i.Inventory.Remove(ctx)
 }
 
-// leaveShared removes the seed's entries from the former inventory, and the empty inventory itself.
-func (i *seedInventory) leaveShared(ctx context.Context) error {
+// removeFromSharedInventory removes the seed's entries from the former inventory, and the empty
+// inventory itself.
+func (i *seedInventory) removeFromSharedInventory(ctx context.Context) error {
 	if !i.hasSharedEntries {
 		return nil
 	}

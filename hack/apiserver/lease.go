@@ -20,8 +20,8 @@ type Request struct {
 	Definitions []*apiextensionsv1.CustomResourceDefinition `json:"definitions,omitempty"`
 }
 
-// Answer says how to connect to the server, or why there is none.
-type Answer struct {
+// Response says how to connect to the server, or why there is none.
+type Response struct {
 	Host        string `json:"host,omitempty"`
 	CA          []byte `json:"ca,omitempty"`
 	Certificate []byte `json:"certificate,omitempty"`
@@ -41,7 +41,7 @@ func leaseServer(socket string, definitions []*apiextensionsv1.CustomResourceDef
 	if err != nil {
 		return nil, nil, fmt.Errorf("asking the pool that %s names: %w", PoolVariable, err)
 	}
-	var answer Answer
+	var answer Response
 	if err = json.NewEncoder(connection).Encode(Request{Definitions: definitions}); err == nil {
 		err = json.NewDecoder(connection).Decode(&answer)
 	}

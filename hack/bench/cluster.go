@@ -30,7 +30,7 @@ type clusterStatus struct {
 	} `json:"clusters"`
 }
 
-func (s settings) upClusters(ctx context.Context, state string, args ...string) (clusterStatus, error) {
+func (s settings) runUp(ctx context.Context, state string, args ...string) (clusterStatus, error) {
 	cmd := exec.CommandContext(ctx, s.local, append([]string{"up", "--dir", state, "--json"}, args...)...)
 	cmd.Stderr = s.log
 	var status clusterStatus
@@ -47,7 +47,7 @@ func (s settings) upClusters(ctx context.Context, state string, args ...string) 
 // startClusters starts whole clusters, with controllers and played nodes, and returns their
 // kubeconfigs by name.
 func (s settings) startClusters(ctx context.Context, state string, names ...string) (map[string]string, error) {
-	status, err := s.upClusters(ctx, state, "--clusters", strings.Join(names, ","))
+	status, err := s.runUp(ctx, state, "--clusters", strings.Join(names, ","))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (s settings) startClusters(ctx context.Context, state string, names ...stri
 
 // startAPIServer starts etcd and an API server with their own state folder.
 func (s settings) startAPIServer(ctx context.Context, state string) (cluster, error) {
-	status, err := s.upClusters(ctx, state, "--clusters", "bench", "--parts", "apiserver")
+	status, err := s.runUp(ctx, state, "--clusters", "bench", "--parts", "apiserver")
 	if err != nil {
 		return cluster{}, err
 	}

@@ -74,9 +74,9 @@ func Read(ctx context.Context, config *rest.Config) (Objects, error) {
 	return out, nil
 }
 
-// mayRemain reports whether an object may remain after a Garden: Events, Leases, retained claims
+// canRemain reports whether an object may remain after a Garden: Events, Leases, retained claims
 // with their volumes, and objects of Pergola's chart and bootstrap.
-func mayRemain(o *unstructured.Unstructured) bool {
+func canRemain(o *unstructured.Unstructured) bool {
 	ref := apply.RefOf(o)
 	switch ref.Kind {
 	case "Event", "Lease", "PersistentVolumeClaim", "PersistentVolume":
@@ -98,13 +98,13 @@ func mayRemain(o *unstructured.Unstructured) bool {
 
 // MissingFrom returns the objects of w that other does not have, except objects that may stay.
 func (w Objects) MissingFrom(other Objects) []string {
-	return missing(w, func(name string) bool { return other[name] != nil })
+	return missingObjects(w, func(name string) bool { return other[name] != nil })
 }
 
-func missing(w Objects, has func(name string) bool) []string {
+func missingObjects(w Objects, has func(name string) bool) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(w)) {
-		if !has(name) && !mayRemain(w[name]) {
+		if !has(name) && !canRemain(w[name]) {
 			out = append(out, name)
 		}
 	}
@@ -163,7 +163,7 @@ func (w Objects) Digests() Digests {
 // DifferencesFrom returns the differences from a record, one a line.
 func (w Objects) DifferencesFrom(before Digests) []string {
 	var out []string
-	for _, name := range missing(w, func(name string) bool { _, there := before[name]; return there }) {
+	for _, name := range missingObjects(w, func(name string) bool { _, there := before[name]; return there }) {
 		out = append(out, "left behind: "+name)
 	}
 	now := w.Digests()

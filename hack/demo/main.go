@@ -139,12 +139,12 @@ func demonstrateDrift(ctx context.Context, watchLog string) error {
 		return err
 	}
 	defer reportWait(func() string { return "until all ManagedResources are healthy: repaired workloads start again" })()
-	return poll(ctx, "all ManagedResources to be healthy", func() (bool, error) { return allHealthy(ctx, resources) })
+	return poll(ctx, "all ManagedResources to be healthy", func() (bool, error) { return areAllHealthy(ctx, resources) })
 }
 
-// allHealthy reports whether every ManagedResource is healthy: repaired workloads have to start
+// areAllHealthy reports whether every ManagedResource is healthy: repaired workloads have to start
 // again.
-func allHealthy(ctx context.Context, client dynamic.Interface) (bool, error) {
+func areAllHealthy(ctx context.Context, client dynamic.Interface) (bool, error) {
 	list, err := client.Resource(resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources")).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return false, err

@@ -34,7 +34,7 @@ func downCommand(where *folderFlags) *cobra.Command {
 				return err
 			}
 			defer unlock()
-			if isInside() { // the process outside reports the result
+			if isInNamespaces() { // the process outside reports the result
 				return manager.Down(cmd.Context())
 			}
 			running := describeProcesses(cmd.Context(), manager)
@@ -53,7 +53,7 @@ func stopNamespaces(ctx context.Context, m *cluster.Manager) error {
 	if err != nil || holder == nil {
 		return err
 	}
-	err = runInside(ctx, holder, m.LocalExecutable, os.Stdout, "down", "--dir", string(m.Dir), "--bin", m.Source.Bin)
+	err = runInNamespaces(ctx, holder, m.LocalExecutable, os.Stdout, "down", "--dir", string(m.Dir), "--bin", m.Source.Bin)
 	return errors.Join(err, holder.Stop(ctx))
 }
 

@@ -14,21 +14,21 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// insideEnv is set for this program inside the namespaces of a state folder. The process that
-// started it there holds the lock.
-const insideEnv = "PERGOLA_LOCAL_INSIDE"
+// insideNamespacesEnv is set for this program inside the namespaces of a state folder. The process
+// that started it there holds the lock.
+const insideNamespacesEnv = "PERGOLA_LOCAL_INSIDE"
 
-func isInside() bool { return os.Getenv(insideEnv) != "" }
+func isInNamespaces() bool { return os.Getenv(insideNamespacesEnv) != "" }
 
-// runInside runs this program inside the namespaces, with out as its stdout. A finding that it
-// reports is not an error of again.
-func runInside(ctx context.Context, holder *hold.Holder, self string, out *os.File, args ...string) error {
+// runInNamespaces runs this program inside the namespaces, with out as its stdout. A finding that
+// it reports is not an error of again.
+func runInNamespaces(ctx context.Context, holder *hold.Holder, self string, out *os.File, args ...string) error {
 	folder, err := os.Getwd()
 	if err != nil {
 		return fmt.Errorf("finding the working folder: %w", err)
 	}
 	code, err := holder.Run(ctx, hold.Command{
-		Path: self, Args: args, Env: append(os.Environ(), insideEnv+"=1"), Dir: folder, Stdin: os.Stdin, Stdout: out, Stderr: os.Stderr,
+		Path: self, Args: args, Env: append(os.Environ(), insideNamespacesEnv+"=1"), Dir: folder, Stdin: os.Stdin, Stdout: out, Stderr: os.Stderr,
 	})
 	switch {
 	case err != nil:
@@ -47,7 +47,7 @@ var errAlreadyPrinted = errors.New("it failed inside the namespaces")
 // findHolder returns the holder of the clusters of a state folder, or nil if they have none, or if
 // the caller is inside it.
 func findHolder(m *cluster.Manager) (*hold.Holder, error) {
-	if isInside() {
+	if isInNamespaces() {
 		return nil, nil
 	}
 	return hold.Find(string(m.Dir))
@@ -63,7 +63,7 @@ func statusOf(ctx context.Context, m *cluster.Manager) (cluster.Status, error) {
 	if holder == nil {
 		return m.Status(ctx)
 	}
-	status, err := statusInside(ctx, m, holder)
+	status, err := statusInNamespaces(ctx, m, holder)
 	if err != nil {
 		return status, err
 	}
@@ -79,8 +79,8 @@ func statusOf(ctx context.Context, m *cluster.Manager) (cluster.Status, error) {
 	return status, nil
 }
 
-// statusInside gets the status from inside, where the processes are visible.
-func statusInside(ctx context.Context, m *cluster.Manager, holder *hold.Holder) (status cluster.Status, err error) {
+// statusInNamespaces gets the status from inside, where the processes are visible.
+func statusInNamespaces(ctx context.Context, m *cluster.Manager, holder *hold.Holder) (status cluster.Status, err error) {
 	out, in, err := os.Pipe()
 	if err != nil {
 		return status, fmt.Errorf("creating a pipe: %w", err)
@@ -88,7 +88,7 @@ func statusInside(ctx context.Context, m *cluster.Manager, holder *hold.Holder) 
 	defer out.Close()
 	decoded := make(chan error, 1)
 	go func() { decoded <- json.NewDecoder(out).Decode(&status) }()
-	err = runInside(ctx, holder, m.LocalExecutable, in, "status", "-o", "json", "--dir", string(m.Dir), "--bin", m.Source.Bin)
+	err = runInNamespaces(ctx, holder, m.LocalExecutable, in, "status", "-o", "json", "--dir", string(m.Dir), "--bin", m.Source.Bin)
 	_ = in.Close()
 	unreadable := <-decoded
 	switch {
@@ -115,7 +115,7 @@ func startLivingClusters(ctx context.Context, m *cluster.Manager, options cluste
 	if err != nil {
 		return err
 	}
-	if err := runInside(ctx, holder, m.LocalExecutable, os.Stdout, os.Args[1:]...); err != nil {
+	if err := runInNamespaces(ctx, holder, m.LocalExecutable, os.Stdout, os.Args[1:]...); err != nil {
 		return err
 	}
 	for _, c := range state.Clusters {

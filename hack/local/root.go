@@ -118,7 +118,7 @@ func (p *folderFlags) hasStateDir() (bool, error) {
 
 // lockStateDir excludes other commands that change the folder, and waits for a running one.
 func lockStateDir(ctx context.Context, m *cluster.Manager, timeout time.Duration) (unlock func(), err error) {
-	if isInside() { // the process outside holds it
+	if isInNamespaces() { // the process outside holds it
 		return func() {}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)

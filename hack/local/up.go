@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-var clusterName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$`)
+var clusterNamePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$`)
 
 func upCommand(where *folderFlags) *cobra.Command {
 	options := cluster.Options{}
@@ -62,7 +62,7 @@ KUBEBUILDER_ASSETS names; missing executables are built, which takes minutes the
 			if err != nil {
 				return err
 			}
-			if living && !isInside() {
+			if living && !isInNamespaces() {
 				raiseInotifyLimit(inotifyInstances, os.Stderr)
 			}
 			// A Garden needs: a living API server, or a cluster instead.
@@ -78,12 +78,12 @@ KUBEBUILDER_ASSETS names; missing executables are built, which takes minutes the
 			if err := checkImages(options.Images); err != nil {
 				return err
 			}
-			if living && !isInside() {
+			if living && !isInNamespaces() {
 				err = startLivingClusters(cmd.Context(), manager, options)
 			} else {
 				err = manager.Up(cmd.Context(), options)
 			}
-			if err != nil || isInside() { // the process outside reports the result
+			if err != nil || isInNamespaces() { // the process outside reports the result
 				return err
 			}
 			if asJSON {
@@ -114,7 +114,7 @@ KUBEBUILDER_ASSETS names; missing executables are built, which takes minutes the
 func checkNames(names []string) error {
 	seen := map[string]bool{}
 	for _, name := range names {
-		if !clusterName.MatchString(name) || name == "shared" {
+		if !clusterNamePattern.MatchString(name) || name == "shared" {
 			return fmt.Errorf("cluster name %q: use lower-case letters, digits and dashes, and not \"shared\"", name)
 		}
 		if seen[name] {
@@ -139,7 +139,7 @@ func hasLivingPods(wanted string, state *statedir.State) (bool, error) {
 		}
 		return false, nil
 	case "run", "auto":
-		if isInside() || wanted == "auto" && made && state.Living {
+		if isInNamespaces() || wanted == "auto" && made && state.Living {
 			return true, nil
 		}
 		possible := hold.CheckSupport()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-var repeatCountSuffix = regexp.MustCompile(` \(\d+ times\)$`)
+var repeatCountSuffixPattern = regexp.MustCompile(` \(\d+ times\)$`)
 
 // compare returns a text for each object whose lines differ from its lines in all recordings of
 // before: the differences from the first one. It ignores how often a line repeats, which depends on
@@ -35,7 +35,7 @@ func compare(before []traces, after traces) (out []string) {
 
 func withoutRepeatCounts(lines []string) (out []string) {
 	for _, line := range lines {
-		out = append(out, repeatCountSuffix.ReplaceAllString(line, ""))
+		out = append(out, repeatCountSuffixPattern.ReplaceAllString(line, ""))
 	}
 	return out
 }

@@ -17,7 +17,7 @@ var ignoredPaths = map[string]bool{
 	".metadata.resourceVersion": true, ".metadata.generation": true, ".metadata.managedFields": true,
 }
 
-var timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
+var timestampPattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
 
 // flattenObject returns the values of an object by path. All times are equal.
 func flattenObject(o map[string]any) map[string]any {
@@ -52,7 +52,7 @@ func addLeaves(out map[string]any, path string, value any) {
 			return
 		}
 	case string:
-		if timestamp.MatchString(v) {
+		if timestampPattern.MatchString(v) {
 			value = "a time"
 		}
 		if entries := parseInventory(v); entries != nil && strings.HasSuffix(path, "[entries.json]") {

@@ -139,15 +139,15 @@ func (e *event) requestWords() []string {
 	return words
 }
 
-// asynchronousFields matches fields that follow pods, servers and controllers: conditions,
+// asynchronousFieldPattern matches fields that follow pods, servers and controllers: conditions,
 // progress, digests of live objects, and whether a data Secret was seen in time (secretsVersion).
 // Timing decides how often they are written, and together with which others.
-var asynchronousFields = regexp.MustCompile(`^[-+~](\.status\.(conditions\[|lastOperation\.(description|progress)$|summary\b|secretsVersion$)|` +
+var asynchronousFieldPattern = regexp.MustCompile(`^[-+~](\.status\.(conditions\[|lastOperation\.(description|progress)$|summary\b|secretsVersion$)|` +
 	`\.status\.resources\[.*\]\.liveDigest$|\.data\[entries\.json\]\[.*\]\.live$)`)
 
-// incidentalLine matches lines that need not occur in another run: updates of times only (clocks,
-// lease renewals), and write conflicts.
-var incidentalLine = regexp.MustCompile(`nothing but times$|^(patch|update).* failed: 409$`)
+// incidentalLinePattern matches lines that need not occur in another run: updates of times only
+// (clocks, lease renewals), and write conflicts.
+var incidentalLinePattern = regexp.MustCompile(`nothing but times$|^(patch|update).* failed: 409$`)
 
 // foldLines makes texts of lines: one for equal lines in a row, with their number. The meanwhile
 // fields in all writes of an object until its deletion are one text, too.
@@ -174,7 +174,7 @@ func foldLines(lines []traceLine) (out []string) {
 		}
 		all := len(l.paths)
 		l.paths = slices.DeleteFunc(l.paths, func(p string) bool {
-			is := asynchronousFields.MatchString(p)
+			is := asynchronousFieldPattern.MatchString(p)
 			if is {
 				paths[p[1:]] = true
 			}
@@ -182,7 +182,7 @@ func foldLines(lines []traceLine) (out []string) {
 		})
 		dropped := all - len(l.paths)
 		writes += min(dropped, 1)
-		if text := l.String(); len(l.paths) > 0 || dropped == 0 && !incidentalLine.MatchString(text) {
+		if text := l.String(); len(l.paths) > 0 || dropped == 0 && !incidentalLinePattern.MatchString(text) {
 			put(text, 1)
 		}
 	}

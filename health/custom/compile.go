@@ -39,9 +39,9 @@ const (
 	libraryMajor, libraryMinor = 1, 34
 )
 
-// Set is a list of rules, ready to judge. It is safe for concurrent use. The zero value, and nil,
-// have no rules.
-type Set struct {
+// RuleSet is a list of rules, ready to judge. It is safe for concurrent use. The zero value, and
+// nil, have no rules.
+type RuleSet struct {
 	rules map[schema.GroupKind]*compiledRule
 }
 
@@ -50,11 +50,11 @@ type compiledRule struct {
 }
 
 // Compile makes a Set. The error is of type Errors and has the errors of all rules.
-func Compile(rules []Rule) (*Set, error) {
+func Compile(rules []Rule) (*RuleSet, error) {
 	if len(rules) > maxRules {
 		return nil, Errors{{Rule: maxRules, Field: "kind", Message: fmt.Sprintf("there are %d rules, and at most %d are allowed", len(rules), maxRules)}}
 	}
-	set := &Set{rules: map[schema.GroupKind]*compiledRule{}}
+	set := &RuleSet{rules: map[schema.GroupKind]*compiledRule{}}
 	if len(rules) == 0 {
 		return set, nil
 	}

@@ -24,7 +24,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return obj
 }
 
-func compile(t *testing.T, rules ...custom.Rule) *custom.Set {
+func compile(t *testing.T, rules ...custom.Rule) *custom.RuleSet {
 	t.Helper()
 	set, err := custom.Compile(rules)
 	require.NoError(t, err)
@@ -199,8 +199,8 @@ func TestCostIsBounded(t *testing.T) {
 
 func TestNoRules(t *testing.T) {
 	obj := object(t, databaseManifest(`{}`))
-	var none *custom.Set
-	for _, set := range []*custom.Set{none, {}, compile(t)} {
+	var none *custom.RuleSet
+	for _, set := range []*custom.RuleSet{none, {}, compile(t)} {
 		_, ok := set.Judge(obj)
 		assert.False(t, ok)
 		assert.True(t, health.Check(obj, health.WithRules(set)).Healthy)

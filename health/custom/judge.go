@@ -20,12 +20,12 @@ import (
 // few hundredths of a second. Iterating over ten thousand items is well within it.
 const costLimit = celconfig.PerCallLimit / 5
 
-var _ health.Rules = (*Set)(nil)
+var _ health.Rules = (*RuleSet)(nil)
 
 // Judge applies the rule of the object's kind, or returns false if there is none. If a field is
 // missing, the object is not healthy but progressing. If a rule fails otherwise (wrong types, too
 // expensive), the verdict is a HealthCheckError; it neither panics nor returns an error.
-func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
+func (s *RuleSet) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 	if s == nil || obj == nil {
 		return health.Ruling{}, false
 	}

@@ -4,16 +4,17 @@ package addresses
 
 import "regexp"
 
-// userInfo matches the text between the scheme of an address and its host. A password may contain a
-// slash, which makes the address unparsable. So the match ends at the last @ of the address.
-var userInfo = regexp.MustCompile("([A-Za-z][A-Za-z0-9+.-]*://)[^\\s\"'`<>]*@")
+// userInfoPattern matches the text between the scheme of an address and its host. A password may
+// contain a slash, which makes the address unparsable. So the match ends at the last @ of the
+// address.
+var userInfoPattern = regexp.MustCompile("([A-Za-z][A-Za-z0-9+.-]*://)[^\\s\"'`<>]*@")
 
 // RedactUserInfo returns a text without the user names and passwords of its addresses.
-func RedactUserInfo(text string) string { return userInfo.ReplaceAllString(text, "$1") }
+func RedactUserInfo(text string) string { return userInfoPattern.ReplaceAllString(text, "$1") }
 
 // RedactError returns an error whose text is Plain, or nil for nil.
 func RedactError(err error) error {
-	if err == nil || !userInfo.MatchString(err.Error()) {
+	if err == nil || !userInfoPattern.MatchString(err.Error()) {
 		return err
 	}
 	return redactedError{err}

@@ -48,10 +48,11 @@ var (
 	// secretVariablePattern matches environment variables such as JWT_SECRET; fields such as
 	// tlsSecret name a Secret.
 	secretVariablePattern = regexp.MustCompile(`^[A-Z0-9_]+_SECRETS?$`)
-	// referringVariable matches variables that contain the name of a Secret.
-	referringVariable = regexp.MustCompile(`(EXISTING|PULL|TLS)_SECRETS?$`)
-	// referringProperty matches properties that contain the name of a Secret: ingress.tls.secret.
-	referringProperty = regexp.MustCompile(`(?i)(?:existing|pull|tls|cert|certificate|ingress|ref)\.secret$`)
+	// referringVariablePattern matches variables that contain the name of a Secret.
+	referringVariablePattern = regexp.MustCompile(`(EXISTING|PULL|TLS)_SECRETS?$`)
+	// referringPropertyPattern matches properties that contain the name of a Secret:
+	// ingress.tls.secret.
+	referringPropertyPattern = regexp.MustCompile(`(?i)(?:existing|pull|tls|cert|certificate|ingress|ref)\.secret$`)
 )
 
 // IsSecret reports whether a name belongs to a secret value. Names of kubeconfig files count,
@@ -119,8 +120,8 @@ func secrecyOfWholeName(name string) Secrecy {
 		(strings.HasSuffix(lower, "pin") || strings.HasSuffix(lower, "otp")) && shortCodePattern.MatchString(name),
 		ends("pass") && !slices.ContainsFunc(nonPasswordSuffixes, ends):
 		return AlwaysSecret
-	case singular == "secret", ends("secret") && secretVariablePattern.MatchString(name) && !referringVariable.MatchString(name),
-		strings.HasSuffix(name, ".secret") && !referringProperty.MatchString(name):
+	case singular == "secret", ends("secret") && secretVariablePattern.MatchString(name) && !referringVariablePattern.MatchString(name),
+		strings.HasSuffix(name, ".secret") && !referringPropertyPattern.MatchString(name):
 		return MaybeSecret
 	case singular != lower && (strings.HasPrefix(lower, "max") || strings.HasPrefix(lower, "min")):
 		return NotSecret // maxTokens counts them

@@ -13,8 +13,8 @@ var stems = func() (out ['z' + 1][]string) {
 	return out
 }()
 
-// needsWordBoundary reports whether a stem is part of too many words to count inside one.
-func needsWordBoundary(stem string) bool { return stem == "pin" || stem == "otp" }
+// isWordBoundaryNeeded reports whether a stem is part of too many words to count inside one.
+func isWordBoundaryNeeded(stem string) bool { return stem == "pin" || stem == "otp" }
 
 // NextStem returns the next stem in a text, in any case.
 func NextStem(s string, from int) (begin, end int, ok bool) {
@@ -24,7 +24,7 @@ func NextStem(s string, from int) (begin, end int, ok bool) {
 			continue
 		}
 		for _, t := range stems[c] {
-			if s[i+1]|0x20 == t[1]|0x20 && len(s)-i >= len(t) && strings.EqualFold(s[i:i+len(t)], t) && (!needsWordBoundary(t) || hasWordBoundary(s, i, i+len(t))) {
+			if s[i+1]|0x20 == t[1]|0x20 && len(s)-i >= len(t) && strings.EqualFold(s[i:i+len(t)], t) && (!isWordBoundaryNeeded(t) || hasWordBoundary(s, i, i+len(t))) {
 				return i, i + len(t), true
 			}
 		}

@@ -101,7 +101,7 @@ func TestFilesOfAPackage(t *testing.T) {
 }
 
 func TestLimitsOfAResult(t *testing.T) {
-	many := Package{Files: []File{{Name: "a.cue", Data: []byte("import \"list\"\nx: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"a\", data: list.Range(0, 100, 1)}")}}, Values: 50}
+	many := Package{Files: []File{{Name: "a.cue", Data: []byte("import \"list\"\nx: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"a\", data: list.Range(0, 100, 1)}")}}, MaxValues: 50}
 	result, err := InProcess{}.Evaluate(t.Context(), many)
 	require.NoError(t, err)
 	require.Len(t, result.Violations, 1)

@@ -32,8 +32,8 @@ func (r *objectReader) reportAt(at position, typ schemas.ViolationType, format s
 	r.report(r.pkg.Files[at.file].Name, at.line, at.column, typ, format, args...)
 }
 
-// unclosedMessage matches CUE's message about a file that ends inside brackets.
-var unclosedMessage = regexp.MustCompile(`^expected '([])}])', found 'EOF'$`)
+// unclosedMessagePattern matches CUE's message about a file that ends inside brackets.
+var unclosedMessagePattern = regexp.MustCompile(`^expected '([])}])', found 'EOF'$`)
 
 // reportAll reports every error of an evaluation at its place.
 func (r *objectReader) reportAll(file string, err error) {
@@ -56,7 +56,7 @@ func (r *objectReader) reportAll(file string, err error) {
 		if message == "" {
 			message = errorText(e, r.canQuote(name, line))
 		}
-		if missing := unclosedMessage.FindStringSubmatch(message); missing != nil {
+		if missing := unclosedMessagePattern.FindStringSubmatch(message); missing != nil {
 			message = fmt.Sprintf("the file ends before a bracket is closed: %s is missing", missing[1])
 		}
 		r.report(name, line, column, schemas.TypeInvalid, "%s%s", where, message)
@@ -136,7 +136,7 @@ func (r *objectReader) undefinedFieldText(e errors.Error) string {
 func (r *objectReader) canQuote(name string, line int) bool {
 	for _, file := range r.pkg.Files {
 		text := string(file.Data)
-		if report.MayHoldSecrets(text) || file.Name == name && !report.QuotableCUELines(text)(line) {
+		if report.CanHoldSecrets(text) || file.Name == name && !report.QuotableCUELines(text)(line) {
 			return false
 		}
 	}

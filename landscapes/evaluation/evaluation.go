@@ -20,10 +20,11 @@ type Evaluator interface {
 // CUE itself.
 type Package struct {
 	Files []File `json:"files"`
-	// Depth is the deepest nesting of values; the default is 64.
-	Depth int `json:"depth"`
-	// Values is the largest number of values in the objects of the package; the default is 200,000.
-	Values int `json:"values"`
+	// MaxDepth is the deepest nesting of values; the default is 64.
+	MaxDepth int `json:"depth"`
+	// MaxValues is the largest number of values in the objects of the package; the default is
+	// 200,000.
+	MaxValues int `json:"values"`
 }
 
 // File is a CUE file. Places contain its name.

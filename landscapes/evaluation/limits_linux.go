@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// isolate moves a worker into its own process group, which the terminal does not signal, and ends
-// it with its parent. If isolated, it gets its own network without any interface.
-func isolate(cmd *exec.Cmd, isolated bool) {
+// isolateProcess moves a worker into its own process group, which the terminal does not signal, and
+// ends it with its parent. If isolated, it gets its own network without any interface.
+func isolateProcess(cmd *exec.Cmd, isolated bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if !isolated {
 		return
@@ -50,9 +50,9 @@ func limitProcess(limits Limits) error {
 	return nil
 }
 
-// allowTime raises the processor time limit of this process by more. The process then ends even if
-// its parent was stopped.
-func allowTime(more time.Duration) error {
+// raiseTimeLimit raises the processor time limit of this process by more. The process then ends
+// even if its parent was stopped.
+func raiseTimeLimit(more time.Duration) error {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return err

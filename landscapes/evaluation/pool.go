@@ -25,8 +25,8 @@ const MinMemory = 128 << 20
 
 // Workers are replaced after a while: CUE retains some memory of every package.
 const (
-	recyclePackages = 200
-	recycleBytes    = 16 << 20
+	maxPackagesPerWorker = 200
+	maxBytesPerWorker    = 16 << 20
 )
 
 // errTooLong is the cause of a context that ends because a package takes too long.
@@ -140,7 +140,7 @@ func (p *Pool) start(ctx context.Context) (*worker, error) {
 // release returns a worker to the pool, or ends it after enough work.
 func (p *Pool) release(w *worker) {
 	p.mu.Lock()
-	keep := !p.closed && w.packages < recyclePackages && w.bytes < recycleBytes
+	keep := !p.closed && w.packages < maxPackagesPerWorker && w.bytes < maxBytesPerWorker
 	if keep {
 		p.idle = append(p.idle, w)
 	}

@@ -146,7 +146,7 @@ func TestWorkersAreUsedAgainAndRecycled(t *testing.T) {
 		}
 		assert.Equal(t, first, pool.idle[0].cmd.Process.Pid)
 	}
-	pool.idle[0].packages = recyclePackages - 1
+	pool.idle[0].packages = maxPackagesPerWorker - 1
 	_, err := pool.Evaluate(t.Context(), pkg(namespaceCUE))
 	require.NoError(t, err)
 	assert.Empty(t, pool.idle)

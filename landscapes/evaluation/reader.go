@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// maxText limits the text of all values of a package, in bytes.
-const maxText = 16 << 20
+// maxTextBytes limits the text of all values of a package, in bytes.
+const maxTextBytes = 16 << 20
 
 // objectReader collects the objects of an evaluated package.
 type objectReader struct {
@@ -33,7 +33,7 @@ type objectReader struct {
 type position struct{ file, line, column int }
 
 func newObjectReader(pkg Package) *objectReader {
-	pkg.Depth, pkg.Values = cmp.Or(pkg.Depth, 64), cmp.Or(pkg.Values, 200_000)
+	pkg.MaxDepth, pkg.MaxValues = cmp.Or(pkg.MaxDepth, 64), cmp.Or(pkg.MaxValues, 200_000)
 	r := &objectReader{pkg: pkg, index: make(map[string]int, len(pkg.Files))}
 	for i, file := range pkg.Files {
 		r.index[file.Name] = i
@@ -66,8 +66,8 @@ func (r *objectReader) collect(value cue.Value, parent position, depth int) bool
 	if r.isStopped {
 		return true
 	}
-	if depth > r.pkg.Depth {
-		r.stop(at, "values are nested more than %d deep", r.pkg.Depth)
+	if depth > r.pkg.MaxDepth {
+		r.failAt(at, "values are nested more than %d deep", r.pkg.MaxDepth)
 		return true
 	}
 	if err := value.Err(); err != nil {
@@ -173,7 +173,7 @@ func (r *objectReader) addObject(value cue.Value, at position) {
 	}
 }
 
-func (r *objectReader) stop(at position, format string, args ...any) {
+func (r *objectReader) failAt(at position, format string, args ...any) {
 	if !r.isStopped {
 		r.isStopped = true
 		r.reportAt(at, schemas.TypeTooMany, format, args...)
@@ -191,11 +191,11 @@ func (r *objectReader) content(value cue.Value, parent position, depth int) *Val
 	switch {
 	case r.isStopped:
 		return result
-	case r.values > r.pkg.Values:
-		r.stop(at, "the package has more than %d values", r.pkg.Values)
+	case r.values > r.pkg.MaxValues:
+		r.failAt(at, "the package has more than %d values", r.pkg.MaxValues)
 		return result
-	case depth > r.pkg.Depth:
-		r.stop(at, "values are nested more than %d deep", r.pkg.Depth)
+	case depth > r.pkg.MaxDepth:
+		r.failAt(at, "values are nested more than %d deep", r.pkg.MaxDepth)
 		return result
 	}
 	switch kind := value.Kind(); kind {
@@ -226,8 +226,8 @@ func (r *objectReader) content(value cue.Value, parent position, depth int) *Val
 
 // countText adds text to the total of the package.
 func (r *objectReader) countText(at position, text string) {
-	if r.text += len(text); r.text > maxText {
-		r.stop(at, "the values of the package have more than %d MiB of text", maxText>>20)
+	if r.text += len(text); r.text > maxTextBytes {
+		r.failAt(at, "the values of the package have more than %d MiB of text", maxTextBytes>>20)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// exitMemory is the exit code of a worker that needs too much memory.
-const exitMemory = 77
+// exitCodeMemory is the exit code of a worker that needs too much memory.
+const exitCodeMemory = 77
 
 // Serve is the worker's side: it evaluates packages from in and answers on out, until in ends. It
 // limits its process and exits it at a limit, so nothing else may run there.
@@ -36,7 +36,7 @@ func Serve(in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return err
 		}
-		if err := allowTime(2 * limits.Timeout); err != nil {
+		if err := raiseTimeLimit(2 * limits.Timeout); err != nil {
 			return fmt.Errorf("limiting the time of the worker: %w", err)
 		}
 		if err := writeMessage(out, evaluate(pkg)); err != nil {
@@ -52,7 +52,7 @@ func watchMemory(limit int64) {
 	for range time.Tick(10 * time.Millisecond) {
 		metrics.Read(samples)
 		if held := samples[0].Value.Uint64() - samples[1].Value.Uint64(); held > uint64(limit) {
-			os.Exit(exitMemory)
+			os.Exit(exitCodeMemory)
 		}
 	}
 }

@@ -28,7 +28,7 @@ type worker struct {
 	cmd    *exec.Cmd
 	in     *os.File // we write
 	out    *os.File // we read
-	stderr *headBuffer
+	stderr *prefixBuffer
 	// done is closed when the process has ended.
 	done chan struct{}
 
@@ -38,12 +38,12 @@ type worker struct {
 // startWorker starts the program and waits until it is ready. The worker gets no kubeconfig, keys
 // or proxy from the environment.
 func startWorker(ctx context.Context, isolated bool, limits Limits, program string, args []string) (*worker, error) {
-	w := &worker{cmd: exec.Command(program, args...), stderr: &headBuffer{limit: 4096}, done: make(chan struct{})}
+	w := &worker{cmd: exec.Command(program, args...), stderr: &prefixBuffer{limit: 4096}, done: make(chan struct{})}
 	w.cmd.Dir = os.TempDir()
 	w.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2"}
 	w.cmd.Stderr = w.stderr
 	w.cmd.WaitDelay = time.Second
-	isolate(w.cmd, isolated)
+	isolateProcess(w.cmd, isolated)
 	if err := w.launch(); err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (w *worker) end() endReason {
 		<-w.done
 	}
 	text := w.stderr.String()
-	if w.cmd.ProcessState.ExitCode() == exitMemory {
+	if w.cmd.ProcessState.ExitCode() == exitCodeMemory {
 		return endedByMemory
 	}
 	// Messages of the Go runtime, the operating system and the race detector.
@@ -154,16 +154,16 @@ func (w *worker) startError() error {
 	return errors.New(line)
 }
 
-// headBuffer stores the first bytes written to it, up to a limit.
-type headBuffer struct {
+// prefixBuffer stores the first bytes written to it, up to a limit.
+type prefixBuffer struct {
 	buffer bytes.Buffer
 	limit  int
 }
 
-func (h *headBuffer) Write(data []byte) (int, error) {
+func (h *prefixBuffer) Write(data []byte) (int, error) {
 	h.buffer.Write(data[:min(len(data), h.limit-h.buffer.Len())])
 	return len(data), nil
 }
 
 // String must only be called after the process has ended.
-func (h *headBuffer) String() string { return h.buffer.String() }
+func (h *prefixBuffer) String() string { return h.buffer.String() }

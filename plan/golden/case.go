@@ -19,11 +19,11 @@ import (
 
 // Case is one set of inputs for rendering a component.
 type Case struct {
-	// About describes the case for reviewers.
-	About string
-	// Base is the file with the initial declarations, components/<owner>/cases/<base>.yaml; default
-	// "default".
-	Base string
+	// Description describes the case for reviewers.
+	Description string
+	// BaseName is the file with the initial declarations, components/<owner>/cases/<base>.yaml;
+	// default "default".
+	BaseName string
 	// Declarations are merged onto the base like a layer of a landscape: maps are merged, lists are
 	// replaced, null removes. Other declarations are added.
 	Declarations []map[string]any
@@ -40,8 +40,8 @@ type Case struct {
 
 // caseFile is the format of a case.
 type caseFile struct {
-	About        string           `yaml:"about"`
-	Base         string           `yaml:"base"`
+	Description  string           `yaml:"about"`
+	BaseName     string           `yaml:"base"`
 	Declarations []map[string]any `yaml:"declarations"`
 	Landscape    map[string]any   `yaml:"landscape"`
 	Facts        map[string]any   `yaml:"facts"`
@@ -50,8 +50,8 @@ type caseFile struct {
 
 // Values of Case.Record.
 const (
-	recordObjects = "objects"
-	recordDigests = "digests"
+	recordModeObjects = "objects"
+	recordModeDigests = "digests"
 )
 
 // maxCaseSize is the largest size of a case file, in bytes.
@@ -69,20 +69,20 @@ func readCase(catalogue fs.FS, component, name string) (Case, error) {
 	if err := decoder.Decode(&written); err != nil && !errors.Is(err, io.EOF) {
 		return Case{}, fmt.Errorf("%s: %w", file, err)
 	}
-	c := Case{About: strings.TrimSpace(written.About), Base: written.Base, Declarations: written.Declarations, Landscape: written.Landscape, Record: written.Record, name: name, component: component}
-	if c.Base == "" {
-		c.Base = "default"
+	c := Case{Description: strings.TrimSpace(written.Description), BaseName: written.BaseName, Declarations: written.Declarations, Landscape: written.Landscape, Record: written.Record, name: name, component: component}
+	if c.BaseName == "" {
+		c.BaseName = "default"
 	}
 	if c.Record == "" {
-		c.Record = recordObjects
+		c.Record = recordModeObjects
 	}
 	switch {
-	case c.About == "":
+	case c.Description == "":
 		return c, fmt.Errorf("%s: about: say in a sentence what the case shows", file)
-	case !slices.Contains([]string{recordObjects, recordDigests}, c.Record):
-		return c, fmt.Errorf("%s: record: %q: want %s or %s", file, c.Record, recordObjects, recordDigests)
-	case strings.ContainsAny(c.Base, `/\`):
-		return c, fmt.Errorf("%s: base: %q: want the name of a file in %s", file, c.Base, path.Join(path.Dir(component), casesFolder))
+	case !slices.Contains([]string{recordModeObjects, recordModeDigests}, c.Record):
+		return c, fmt.Errorf("%s: record: %q: want %s or %s", file, c.Record, recordModeObjects, recordModeDigests)
+	case strings.ContainsAny(c.BaseName, `/\`):
+		return c, fmt.Errorf("%s: base: %q: want the name of a file in %s", file, c.BaseName, path.Join(path.Dir(component), casesFolder))
 	}
 	facts, err := yaml.Marshal(written.Facts)
 	if err == nil {

@@ -209,7 +209,7 @@ func nestedMap(path []string, value any) map[string]any {
 
 // declaredBy returns the Garden with some fields merged onto it, in the given order.
 func declaredBy(gardenAPI string, over ...map[string]any) Case {
-	c := Case{Base: "default", component: "garden/none", name: "field", Landscape: map[string]any{"external": externals}}
+	c := Case{BaseName: "default", component: "garden/none", name: "field", Landscape: map[string]any{"external": externals}}
 	if gardenAPI != "" {
 		c.Landscape["gardenAPI"] = gardenAPI
 	}

@@ -75,7 +75,7 @@ func TestCases(t *testing.T) {
 		"facts":   "about: In a cluster.\nfacts:\n  clusters: {seed: {kubernetesVersion: 1.33.1}}\n  secrets: {ca: {name: ca-1}}\n",
 	})
 	report, text := runAll(t, c)
-	assert.Equal(t, Summary{Components: 2, Cases: 3, New: 3, WithoutCases: []string{"seed/bare"}}, report.Summary)
+	assert.Equal(t, Summary{Components: 2, Cases: 3, NewCases: 3, WithoutCases: []string{"seed/bare"}}, report.Summary)
 	assert.False(t, report.IsCurrent())
 	assert.Contains(t, text, "Golden: 3 cases of 2 components: 3 not recorded yet.\n")
 	assert.Contains(t, text, "seed/app, case default: As most are.\n  + nothing is recorded yet\n")
@@ -96,7 +96,7 @@ func TestDifferencesNameObjectAndField(t *testing.T) {
 	c["seed/app/cases/default/old.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: old\n")}
 	c["seed/app/cases/gone/app.yaml"] = &fstest.MapFile{Data: []byte("x: y\n")}
 	report, text := runAll(t, c, "seed/app")
-	assert.Equal(t, Summary{Components: 1, Cases: 1, Differ: 1, Changed: 1, Removed: 1, Stale: 2}, report.Summary)
+	assert.Equal(t, Summary{Components: 1, Cases: 1, DifferentCases: 1, Changed: 1, Removed: 1, Stale: 2}, report.Summary)
 	assert.Equal(t, []string{"seed/app/cases/default/old.yaml", "seed/app/cases/gone/app.yaml"}, report.Stale)
 	assert.Contains(t, text, "Objects: 0 added, 1 changed, 1 removed.\n")
 	assert.Contains(t, text, "  ~ ConfigMap garden/app (from components/seed/app/component.cue:7)\n    data.region: local → elsewhere\n")
@@ -148,8 +148,8 @@ func TestInvalidCases(t *testing.T) {
 		"about: x\nlandscape:\n  images:\n  - {name: nothing, tag: v1}\n":                                                                                "nothing",
 	} {
 		report, printed := runAll(t, catalogue(t, map[string]string{"wrong": text, "right": caseText}), "seed/app")
-		assert.Equal(t, 1, report.Summary.Failed, text)
-		assert.Equal(t, 1, report.Summary.New, "the others are rendered")
+		assert.Equal(t, 1, report.Summary.FailedCases, text)
+		assert.Equal(t, 1, report.Summary.NewCases, "the others are rendered")
 		assert.Contains(t, printed, want)
 	}
 	_, err := Run(t.Context(), catalogue(t, nil), []string{"seed/other"})
@@ -162,7 +162,7 @@ func TestFailedCasesKeepTheirRecord(t *testing.T) {
 	c := withRecord(t, catalogue(t, map[string]string{"default": caseText}))
 	c["seed/app/component.cue"] = &fstest.MapFile{Data: []byte(strings.Replace(seedComponent, "seed.spec.provider.region", "seed.spec.nothing.there", 1))}
 	report, _ := runAll(t, c, "seed/app")
-	assert.Equal(t, 1, report.Summary.Failed)
+	assert.Equal(t, 1, report.Summary.FailedCases)
 	assert.Len(t, report.Files, 2)
 	assert.Empty(t, report.Stale)
 }

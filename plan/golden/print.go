@@ -18,7 +18,7 @@ func Print(w io.Writer, r *Report) error {
 			if one.Error == "" && !one.Unrecorded && len(one.Differences) == 0 {
 				continue
 			}
-			fmt.Fprintf(&b, "\n%s, case %s: %s\n", c.Name, one.Name, oneLine(one.About))
+			fmt.Fprintf(&b, "\n%s, case %s: %s\n", c.Name, one.Name, oneLine(one.Description))
 			switch {
 			case one.Error != "":
 				b.WriteString(indentLines("✗ "+one.Error, "  "))
@@ -46,14 +46,14 @@ func Print(w io.Writer, r *Report) error {
 // String formats the summary as text.
 func (s Summary) String() string {
 	text := fmt.Sprintf("Golden: %s of %s", printable.WithCount(s.Cases, "case"), printable.WithCount(s.Components, "component"))
-	if s.Differ+s.New+s.Failed+s.Stale == 0 {
+	if s.DifferentCases+s.NewCases+s.FailedCases+s.Stale == 0 {
 		return text + ", all as recorded.\n"
 	}
 	var parts []string
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{s.Same, "as recorded"}, {s.Differ, "different"}, {s.New, "not recorded yet"}, {s.Failed, "not rendered"}} {
+	}{{s.EqualCases, "as recorded"}, {s.DifferentCases, "different"}, {s.NewCases, "not recorded yet"}, {s.FailedCases, "not rendered"}} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.word))
 		}

@@ -41,10 +41,10 @@ func (c Case) record(result render.Result) (files map[string][]byte, origins map
 		}
 	}
 	for _, b := range result.Bundles {
-		docs := []any{bundleHead(b)}
+		docs := []any{bundleHeader(b)}
 		for _, o := range b.Objects {
 			origins[b.Name+"/"+change.RefOf(o.Unstructured).String()] = o.Origin.String()
-			if c.Record == recordDigests {
+			if c.Record == recordModeDigests {
 				digest, err := digestOf(o.Object)
 				if err != nil {
 					return nil, nil, err
@@ -88,7 +88,7 @@ func summaryOf(c render.Component) map[string]any {
 	return out
 }
 
-func bundleHead(b render.Bundle) map[string]any {
+func bundleHeader(b render.Bundle) map[string]any {
 	out := map[string]any{"bundle": b.Name, "cluster": b.Cluster, "namespace": b.Namespace, "delivery": b.Delivery}
 	if b.Condition != "" {
 		out["condition"] = b.Condition

@@ -27,8 +27,8 @@ type ComponentReport struct {
 
 // CaseReport is about one case.
 type CaseReport struct {
-	Name  string `json:"name"`
-	About string `json:"about,omitempty"`
+	Name        string `json:"name"`
+	Description string `json:"about,omitempty"`
 	// Error is the reason why it cannot be rendered.
 	Error string `json:"error,omitempty"`
 	// Unrecorded reports whether it has no record yet.
@@ -43,11 +43,11 @@ type CaseReport struct {
 type Summary struct {
 	Components int `json:"components"`
 	Cases      int `json:"cases"`
-	// Same, Differ, New and Failed are cases.
-	Same   int `json:"same"`
-	Differ int `json:"differ"`
-	New    int `json:"new"`
-	Failed int `json:"failed"`
+	// EqualCases, Differ, New and Failed are cases.
+	EqualCases     int `json:"same"`
+	DifferentCases int `json:"differ"`
+	NewCases       int `json:"new"`
+	FailedCases    int `json:"failed"`
 	// Added, Changed and Removed are objects.
 	Added   int `json:"added"`
 	Changed int `json:"changed"`
@@ -60,7 +60,7 @@ type Summary struct {
 
 // IsCurrent reports whether all renders match their records.
 func (r *Report) IsCurrent() bool {
-	return r.Summary.Differ+r.Summary.New+r.Summary.Failed+r.Summary.Stale == 0
+	return r.Summary.DifferentCases+r.Summary.NewCases+r.Summary.FailedCases+r.Summary.Stale == 0
 }
 
 // compare adds the differences.
@@ -93,13 +93,13 @@ func (r *Report) compare() {
 
 func (r *Report) compareCase(one *CaseReport, recorded map[string][]byte) {
 	if one.Error != "" {
-		r.Summary.Failed++
+		r.Summary.FailedCases++
 		maps.Copy(r.Files, recorded) // a case that fails keeps its record
 		return
 	}
 	maps.Copy(r.Files, one.files)
 	if one.Unrecorded = len(recorded) == 0; one.Unrecorded {
-		r.Summary.New++
+		r.Summary.NewCases++
 		return
 	}
 	all := maps.Clone(recorded)
@@ -124,8 +124,8 @@ func (r *Report) compareCase(one *CaseReport, recorded map[string][]byte) {
 		one.Differences = append(one.Differences, found...)
 	}
 	if len(one.Differences) > 0 {
-		r.Summary.Differ++
+		r.Summary.DifferentCases++
 	} else {
-		r.Summary.Same++
+		r.Summary.EqualCases++
 	}
 }

@@ -55,7 +55,7 @@ func runCase(ctx context.Context, catalogue fs.FS, dir, name string) CaseReport 
 	out := CaseReport{Name: name}
 	c, err := readCase(catalogue, dir, name)
 	if err == nil {
-		out.About = c.About
+		out.Description = c.Description
 		out.files, out.origins, err = c.render(ctx, catalogue)
 	}
 	if err != nil {
@@ -70,7 +70,7 @@ func (c Case) render(ctx context.Context, catalogue fs.FS) (files map[string][]b
 	if err != nil {
 		return nil, nil, err
 	}
-	options.Only = []string{c.component}
+	options.OnlyComponents = []string{c.component}
 	result, err := render.Render(in, options)
 	if err != nil {
 		return nil, nil, err
@@ -103,7 +103,7 @@ func (c Case) input(ctx context.Context, catalogue fs.FS) (render.Input, render.
 }
 
 func (c Case) landscape(ctx context.Context, catalogue fs.FS) (*landscapes.Landscape, error) {
-	base, err := readFile(catalogue, path.Join(path.Dir(c.component), casesFolder, c.Base+".yaml"))
+	base, err := readFile(catalogue, path.Join(path.Dir(c.component), casesFolder, c.BaseName+".yaml"))
 	if err != nil {
 		return nil, err
 	}

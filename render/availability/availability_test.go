@@ -95,7 +95,7 @@ func TestReplicas(t *testing.T) {
 			d.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: c.component}
 			d.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: c.own}
 			w := WorkloadOfDeployment(d)
-			require.NoError(t, testPlacement(c.tolerance).Spread(w, WorkloadContext{Scaled: c.scaled}, TolerationSeconds{}))
+			require.NoError(t, testPlacement(c.tolerance).Spread(w, WorkloadContext{IsAutoscaled: c.scaled}, TolerationSeconds{}))
 			assert.Equal(t, c.want, *d.Spec.Replicas)
 		})
 	}
@@ -172,15 +172,15 @@ func TestConstraints(t *testing.T) {
 		"node":                         {testPlacement("node", "a"), 2, "", WorkloadContext{SeveralNodes: true}, []string{host(2)}},
 		"node, three replicas":         {testPlacement("node", "a"), 3, "", WorkloadContext{SeveralNodes: true}, []string{host(3)}},
 		"node, many replicas":          {testPlacement("node", "a"), 7, "", WorkloadContext{SeveralNodes: true}, []string{host(3)}},
-		"node, scaled":                 {testPlacement("node", "a"), 2, "", WorkloadContext{SeveralNodes: true, Scaled: true, MaxReplicas: 6}, []string{host(3)}},
-		"node, scaled to less":         {testPlacement("node", "a"), 2, "", WorkloadContext{SeveralNodes: true, Scaled: true, MaxReplicas: 1}, []string{host(2)}},
+		"node, scaled":                 {testPlacement("node", "a"), 2, "", WorkloadContext{SeveralNodes: true, IsAutoscaled: true, MaxReplicas: 6}, []string{host(3)}},
+		"node, scaled to less":         {testPlacement("node", "a"), 2, "", WorkloadContext{SeveralNodes: true, IsAutoscaled: true, MaxReplicas: 1}, []string{host(2)}},
 		"node, one node":               {testPlacement("node", "a"), 2, "", WorkloadContext{}, []string{softHosts}},
 		"node, zones":                  {testPlacement("node", "a", "b"), 2, "", WorkloadContext{SeveralNodes: true}, []string{host(2)}},
 		"zone":                         {testPlacement("zone", "a", "b", "c"), 2, "", WorkloadContext{SeveralNodes: true}, []string{host(2), zone(2)}},
 		"zone, three replicas":         {testPlacement("zone", "a", "b", "c"), 3, "", WorkloadContext{SeveralNodes: true}, []string{host(3), zone(3)}},
 		"zone, two zones, 3 replicas":  {testPlacement("zone", "a", "b"), 3, "", WorkloadContext{SeveralNodes: true}, []string{host(3), zone(2)}},
 		"zone, one zone":               {testPlacement("zone", "a"), 3, "", WorkloadContext{SeveralNodes: true}, []string{host(3)}},
-		"zone, scaled":                 {testPlacement("zone", "a", "b", "c"), 2, "", WorkloadContext{SeveralNodes: true, Scaled: true, MaxReplicas: 3}, []string{host(3), zone(3)}},
+		"zone, scaled":                 {testPlacement("zone", "a", "b", "c"), 2, "", WorkloadContext{SeveralNodes: true, IsAutoscaled: true, MaxReplicas: 3}, []string{host(3), zone(3)}},
 		"zone, one node":               {testPlacement("zone", "a", "b", "c"), 3, "", WorkloadContext{}, []string{softHosts, zone(3)}},
 		"unsaid, hosts said otherwise": {testPlacement(toleranceUnset), 2, "required", WorkloadContext{SeveralNodes: true}, []string{softHosts}},
 	} {

@@ -35,9 +35,9 @@ func WorkloadOfStatefulSet(s *appsv1.StatefulSet) Workload {
 
 // WorkloadContext has facts about a workload that are not in the object itself.
 type WorkloadContext struct {
-	// Scaled means that an autoscaler sets the replicas, up to MaxReplicas.
-	Scaled      bool
-	MaxReplicas int32
+	// IsAutoscaled means that an autoscaler sets the replicas, up to MaxReplicas.
+	IsAutoscaled bool
+	MaxReplicas  int32
 	// SeveralNodes means that the cluster has more than one node.
 	SeveralNodes bool
 }
@@ -56,7 +56,7 @@ func (p Placement) Spread(w Workload, around WorkloadContext, tolerated Tolerati
 		return err
 	}
 	// An autoscaler determines the number of replicas, unless it is below the wanted one.
-	if wanted != nil && (!around.Scaled || **w.replicas < *wanted) {
+	if wanted != nil && (!around.IsAutoscaled || **w.replicas < *wanted) {
 		*w.replicas = wanted
 	}
 	spec := &w.template.Spec
@@ -110,7 +110,7 @@ func (p Placement) constraints(w Workload, around WorkloadContext) []corev1.Topo
 		return nil
 	}
 	most := replicas
-	if around.Scaled {
+	if around.IsAutoscaled {
 		// The autoscaler may not be mutated yet, and so have a lower maximum.
 		most = max(most, around.MaxReplicas)
 	}

@@ -38,7 +38,7 @@ func validatorOf(props *apiextensionsv1.JSONSchemaProps, whole bool) func(map[st
 		}
 		filled, err := reencode(object)
 		if err != nil {
-			return append(errs, unreadable(err))
+			return append(errs, decodingError(err))
 		}
 		defaulting.Default(filled, c.structural)
 		broken, _ := c.rules.Validate(context.Background(), nil, c.structural, filled, nil, celconfig.RuntimeCELCostBudget)

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// quantityForm matches strings that resource.Quantity reads, as in definitions.
-var quantityForm = regexp.MustCompile(`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`)
+// quantityPattern matches strings that resource.Quantity reads, as in definitions.
+var quantityPattern = regexp.MustCompile(`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`)
 
 // goTypes converts Go types to schemas, each once, because types may be recursive.
 type goTypes struct {
@@ -25,7 +25,7 @@ type goTypes struct {
 }
 
 func newGoTypes() *goTypes {
-	quantity := &structure.Node{IntOrString: true, AllowsFraction: true, Pattern: quantityForm}
+	quantity := &structure.Node{IntOrString: true, AllowsFraction: true, Pattern: quantityPattern}
 	time := &structure.Node{Type: "string", Format: "date-time", Nullable: true}
 	anything := &structure.Node{}
 	g := &goTypes{nodes: map[reflect.Type]*structure.Node{
@@ -76,7 +76,7 @@ func (g *goTypes) node(t reflect.Type) *structure.Node {
 	switch t.Kind() {
 	case reflect.Struct:
 		n.Type, n.Properties = "object", map[string]*structure.Node{}
-		g.fields(n, t)
+		g.addFields(n, t)
 	case reflect.Map:
 		n.Type, n.Additional = "object", g.node(t.Elem())
 	case reflect.Slice:
@@ -97,19 +97,19 @@ func (g *goTypes) node(t reflect.Type) *structure.Node {
 
 func nameOf(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
-// fields adds the fields of a struct and of inlined structs.
-func (g *goTypes) fields(n *structure.Node, t reflect.Type) {
+// addFields adds the fields of a struct and of inlined structs.
+func (g *goTypes) addFields(n *structure.Node, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case !f.IsExported() || name == "-":
 		case name == "" && (f.Anonymous || strings.Contains(options, "inline")):
-			g.fields(n, f.Type)
+			g.addFields(n, f.Type)
 		case name != "":
 			child, place := g.node(f.Type), nameOf(t)+"\t"+name
 			if keys, ok := kubernetesTable().keys[place]; ok {
-				child = keyedList(child, keys)
+				child = newKeyedList(child, keys)
 			}
 			n.Properties[name] = child
 			if since := kubernetesTable().since[place]; since > 0 {
@@ -122,8 +122,8 @@ func (g *goTypes) fields(n *structure.Node, t reflect.Type) {
 	}
 }
 
-// keyedList is a list with keys for its items; without keys it is a set.
-func keyedList(list *structure.Node, keys []string) *structure.Node {
+// newKeyedList is a list with keys for its items; without keys it is a set.
+func newKeyedList(list *structure.Node, keys []string) *structure.Node {
 	apart := *list
 	apart.ListType, apart.ListKeys = "set", nil
 	if len(keys) > 0 {

@@ -17,7 +17,7 @@ func Hints(o *unstructured.Unstructured) []structure.Finding {
 	case "PrometheusRule":
 		return misspeltRecordings(o.Object)
 	case "CronJob":
-		return slices.Concat(shortDeadline(o.Object), hostNetworkDNSPolicy(kind, o.Object), unmountedVolumes(kind, o.Object))
+		return slices.Concat(checkStartingDeadline(o.Object), hostNetworkDNSPolicy(kind, o.Object), unmountedVolumes(kind, o.Object))
 	default:
 		return append(hostNetworkDNSPolicy(kind, o.Object), unmountedVolumes(kind, o.Object)...)
 	}
@@ -56,8 +56,8 @@ func unmountedVolumes(kind string, object map[string]any) []structure.Finding {
 // (https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#starting-deadline).
 const controllerInterval = 10
 
-// shortDeadline finds a CronJob whose deadline may expire before its controller runs.
-func shortDeadline(object map[string]any) []structure.Finding {
+// checkStartingDeadline finds a CronJob whose deadline may expire before its controller runs.
+func checkStartingDeadline(object map[string]any) []structure.Finding {
 	at := fieldpath.Path{"spec", "startingDeadlineSeconds"}
 	if seconds, given := numberAt(object, at); given && seconds >= 0 && seconds < controllerInterval {
 		return []structure.Finding{{Path: at, Type: "Invalid", Message: fmt.Sprintf("%v seconds may be over before the controller starts a job: it reads schedules every %d seconds", seconds, controllerInterval)}}

@@ -64,9 +64,9 @@ func checkGardenerLabels(at fieldpath.Path, value any) []structure.Finding {
 	return out
 }
 
-// flagAndValue matches a flag and its value in one argument, which a program reads as a flag with a
-// space in its name.
-var flagAndValue = regexp.MustCompile(`^(--?[A-Za-z][A-Za-z0-9-]*) ([^ ].*)$`)
+// flagAndValuePattern matches a flag and its value in one argument, which a program reads as a flag
+// with a space in its name.
+var flagAndValuePattern = regexp.MustCompile(`^(--?[A-Za-z][A-Za-z0-9-]*) ([^ ].*)$`)
 
 // checkCommandWords finds a command in one string with its arguments, and a flag in one string with
 // its value.
@@ -76,7 +76,7 @@ func checkCommandWords(at fieldpath.Path, container map[string]any) []structure.
 		words, _ := container[field].([]any)
 		for i, word := range words {
 			text, _ := word.(string)
-			if parts := flagAndValue.FindStringSubmatch(text); parts != nil {
+			if parts := flagAndValuePattern.FindStringSubmatch(text); parts != nil {
 				out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{field, i}), Type: "Invalid",
 					Message: fmt.Sprintf("no flag is called %q; write %s=%s, or the value as a separate item", text, parts[1], parts[2])})
 			}
@@ -398,7 +398,7 @@ func labelsOf(expression parser.Expr) (names []string, known bool) {
 	return nil, false
 }
 
-var usedLabel = regexp.MustCompile(`\$labels\.([A-Za-z_][A-Za-z0-9_]*)`)
+var usedLabelPattern = regexp.MustCompile(`\$labels\.([A-Za-z_][A-Za-z0-9_]*)`)
 
 // checkAggregatedLabels finds labels in annotations of an alert that its expression aggregates
 // away.
@@ -412,7 +412,7 @@ func checkAggregatedLabels(at fieldpath.Path, rule map[string]any, expression pa
 	texts, _ := rule["annotations"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		text, _ := texts[name].(string)
-		for _, used := range usedLabel.FindAllStringSubmatch(text, -1) {
+		for _, used := range usedLabelPattern.FindAllStringSubmatch(text, -1) {
 			if _, has := added[used[1]]; !has && !slices.Contains(names, used[1]) {
 				out = append(out, structure.Finding{Path: at.Append("annotations").Append(fieldpath.Key(name)), Type: "NotFound",
 					Message: fmt.Sprintf("the expression leaves no label %s: it has %s", used[1], cmp.Or(strings.Join(names, ", "), "none"))})

@@ -35,8 +35,8 @@ var (
 	istioDurations = []string{
 		"baseEjectionTime", "connectTimeout", "fixedDelay", "idleTimeout", "interval", "maxAge", "maxConnectionDuration", "perTryTimeout", "time", "timeout", "ttl",
 	}
-	istioMaps  = []string{"add", "labels", "set", "sourceLabels"}
-	onlyDigits = regexp.MustCompile(`^[0-9]*[1-9][0-9]*(\.[0-9]+)?$`)
+	istioMaps             = []string{"add", "labels", "set", "sourceLabels"}
+	positiveNumberPattern = regexp.MustCompile(`^[0-9]*[1-9][0-9]*(\.[0-9]+)?$`)
 )
 
 // checkIstioValues finds durations without a unit and invalid regular expressions. Envoy uses RE2,
@@ -53,7 +53,7 @@ func checkIstioValues(at fieldpath.Path, value any) []structure.Finding {
 				}
 				continue
 			}
-			if slices.Contains(istioDurations, name) && onlyDigits.MatchString(text) {
+			if slices.Contains(istioDurations, name) && positiveNumberPattern.MatchString(text) {
 				out = append(out, structure.Finding{Path: at.Append(name), Type: "Invalid", Message: fmt.Sprintf("%q is not a duration; write a unit, such as %ss", text, text)})
 			}
 			if name != "regex" || strings.Contains(text, SymbolicMark) {

@@ -136,8 +136,8 @@ func checkTaints(object map[string]any) []structure.Finding {
 	return out
 }
 
-// variableName excludes shell commands, which may also be in $( ).
-var variableName = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
+// variableNamePattern excludes shell commands, which may also be in $( ).
+var variableNamePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
 
 // expandedVariables returns the variables that a kubelet expands in a text: $(NAME), but not
 // $$(NAME).
@@ -150,7 +150,7 @@ func expandedVariables(text string) []string {
 		if i++; text[i] != '(' {
 			continue
 		}
-		if end := strings.IndexByte(text[i:], ')'); end > 0 && variableName.MatchString(text[i+1:i+end]) {
+		if end := strings.IndexByte(text[i:], ')'); end > 0 && variableNamePattern.MatchString(text[i+1:i+end]) {
 			out = append(out, text[i+1:i+end])
 		}
 	}
@@ -199,8 +199,8 @@ func variableErrors(at *field.Path, c *core.Container) field.ErrorList {
 	return errs
 }
 
-// sleepCommand matches commands that begin with sleep.
-var sleepCommand = regexp.MustCompile(`^\s*(?:/usr)?(?:/bin/)?sleep +([0-9]{1,9})(s|m)?\s*(?:$|;|&&)`)
+// sleepCommandPattern matches commands that begin with sleep.
+var sleepCommandPattern = regexp.MustCompile(`^\s*(?:/usr)?(?:/bin/)?sleep +([0-9]{1,9})(s|m)?\s*(?:$|;|&&)`)
 
 // hookErrors finds hooks that use all of the container's grace period.
 func hookErrors(at *field.Path, c *core.Container, grace *int64) field.ErrorList {
@@ -212,7 +212,7 @@ func hookErrors(at *field.Path, c *core.Container, grace *int64) field.ErrorList
 	if len(command) == 3 && slices.Contains([]string{"sh", "bash", "/bin/sh", "/bin/bash"}, command[0]) && command[1] == "-c" {
 		text = command[2]
 	}
-	parts := sleepCommand.FindStringSubmatch(text)
+	parts := sleepCommandPattern.FindStringSubmatch(text)
 	if parts == nil {
 		return nil
 	}

@@ -207,7 +207,7 @@ func misspeltRecordings(object map[string]any) []structure.Finding {
 	}
 	for _, of := range used {
 		meant := misspeltWord(of.name, recorded, 1)
-		if meant == "" || len(meant) == len(of.name) && !strings.EqualFold(meant, of.name) && !sameLetters(meant, of.name) || digits.FindString(of.name+meant) != "" && digits.ReplaceAllString(of.name, "") == digits.ReplaceAllString(meant, "") {
+		if meant == "" || len(meant) == len(of.name) && !strings.EqualFold(meant, of.name) && !isAnagram(meant, of.name) || digitsPattern.FindString(of.name+meant) != "" && digitsPattern.ReplaceAllString(of.name, "") == digitsPattern.ReplaceAllString(meant, "") {
 			continue
 		}
 		out = append(out, structure.Finding{Path: of.at, Type: "NotFound", Message: fmt.Sprintf("no rule here records %s; did you mean %s?", of.name, meant)})
@@ -215,10 +215,10 @@ func misspeltRecordings(object map[string]any) []structure.Finding {
 	return out
 }
 
-var digits = regexp.MustCompile(`[0-9]+`)
+var digitsPattern = regexp.MustCompile(`[0-9]+`)
 
-// sameLetters reports whether two words differ only in the order of their letters.
-func sameLetters(a, b string) bool {
+// isAnagram reports whether two words differ only in the order of their letters.
+func isAnagram(a, b string) bool {
 	return slices.Equal(slices.Sorted(slices.Values([]byte(a))), slices.Sorted(slices.Values([]byte(b))))
 }
 
@@ -229,7 +229,7 @@ var templateFunctions = strings.Fields(`args externalURL first graphLink humaniz
 	toUpper urlQueryEscape value
 	and call eq ge gt html index js le len lt ne not or print printf println slice urlquery`)
 
-var noFunction = regexp.MustCompile(`function "([^"]+)" not defined`)
+var unknownFunctionPattern = regexp.MustCompile(`function "([^"]+)" not defined`)
 
 // templateFault describes the fault of a Prometheus template; the result is "" if there is none.
 func templateFault(text string) string {
@@ -241,7 +241,7 @@ func templateFault(text string) string {
 	if err == nil {
 		return ""
 	}
-	parts := noFunction.FindStringSubmatch(err.Error())
+	parts := unknownFunctionPattern.FindStringSubmatch(err.Error())
 	if parts == nil {
 		_, words, _ := strings.Cut(strings.TrimPrefix(err.Error(), "template: "), ": ")
 		return "is not a Prometheus template, so Prometheus rejects all rules of the file: " + words

@@ -218,12 +218,12 @@ func validateObject(gvk schema.GroupVersionKind, object map[string]any) field.Er
 		return validateMetadata(object)
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, versioned); err != nil {
-		return field.ErrorList{unreadable(err)}
+		return field.ErrorList{decodingError(err)}
 	}
 	scheme.Default(versioned)
 	internal, err := scheme.ConvertToVersion(versioned, schema.GroupVersion{Group: gvk.Group, Version: runtime.APIVersionInternal})
 	if err != nil {
-		return field.ErrorList{unreadable(err)}
+		return field.ErrorList{decodingError(err)}
 	}
 	check := validators[reflect.TypeOf(internal)]
 	if check == nil {
@@ -249,28 +249,28 @@ func withoutFollowUp(errs field.ErrorList) field.ErrorList {
 	noSelector, wrongVolume := false, false
 	for _, e := range errs {
 		noSelector = noSelector || e.Field == "spec.selector" && e.Type == field.ErrorTypeRequired
-		wrongVolume = wrongVolume || volumeField.MatchString(e.Field)
+		wrongVolume = wrongVolume || volumeFieldPattern.MatchString(e.Field)
 	}
 	return slices.DeleteFunc(errs, func(e *field.Error) bool {
-		return noSelector && e.Field == "spec.template.metadata.labels" || wrongVolume && e.Type == field.ErrorTypeNotFound && mountField.MatchString(e.Field)
+		return noSelector && e.Field == "spec.template.metadata.labels" || wrongVolume && e.Type == field.ErrorTypeNotFound && mountFieldPattern.MatchString(e.Field)
 	})
 }
 
 var (
-	volumeField = regexp.MustCompile(`\bspec\.volumes\[\d+\]`)
-	mountField  = regexp.MustCompile(`\.(?:volumeMounts|volumeDevices)\[\d+\]\.name$`)
+	volumeFieldPattern = regexp.MustCompile(`\bspec\.volumes\[\d+\]`)
+	mountFieldPattern  = regexp.MustCompile(`\.(?:volumeMounts|volumeDevices)\[\d+\]\.name$`)
 )
 
 // validateDefinition is validateObject for a definition, which has another scheme.
 func validateDefinition(object map[string]any) field.ErrorList {
 	versioned, internal := &apiextensionsv1.CustomResourceDefinition{}, &apiextensions.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, versioned); err != nil {
-		return field.ErrorList{unreadable(err)}
+		return field.ErrorList{decodingError(err)}
 	}
 	apiextensionsv1.SetDefaults_CustomResourceDefinition(versioned)
 	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&versioned.Spec)
 	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(versioned, internal, nil); err != nil {
-		return field.ErrorList{unreadable(err)}
+		return field.ErrorList{decodingError(err)}
 	}
 	errs := apiextensionsvalidation.ValidateCustomResourceDefinition(context.Background(), internal)
 	for _, e := range errs { // for a single version, the internal version has its fields at the top
@@ -283,7 +283,7 @@ func validateDefinition(object map[string]any) field.ErrorList {
 	return errs
 }
 
-func unreadable(err error) *field.Error {
+func decodingError(err error) *field.Error {
 	return field.Invalid(nil, nil, "cannot be read: "+err.Error())
 }
 
@@ -298,16 +298,18 @@ func validateMetadata(object map[string]any) field.ErrorList {
 // message.
 func findingOf(e *field.Error, secret bool) structure.Finding {
 	path, words := e.Field, errorMessage(e, secret)
-	if m := quotedField.FindStringSubmatch(words); m != nil && hasNoField(e) {
+	if m := quotedFieldPattern.FindStringSubmatch(words); m != nil && isObjectError(e) {
 		path, words = m[1], m[2]
 	}
 	return structure.Finding{Path: fieldpath.Parse(path), Type: typeOf(e.Type), Message: words}
 }
 
-// hasNoField reports whether an error names no field.
-func hasNoField(e *field.Error) bool { return e.Field == "" || e.Field == (*field.Path)(nil).String() }
+// isObjectError reports whether an error names no field.
+func isObjectError(e *field.Error) bool {
+	return e.Field == "" || e.Field == (*field.Path)(nil).String()
+}
 
-var quotedField = regexp.MustCompile(`^"([^"]+)" (.*)$`)
+var quotedFieldPattern = regexp.MustCompile(`^"([^"]+)" (.*)$`)
 
 // isSymbolic reports whether an error is about a placeholder.
 func isSymbolic(e *field.Error) bool {
@@ -320,14 +322,14 @@ func isSymbolic(e *field.Error) bool {
 	return false
 }
 
-// formExample matches the server's examples of a form.
-var formExample = regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*'\)$`)
+// formatExamplePattern matches the server's examples of a form.
+var formatExamplePattern = regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*'\)$`)
 
 // errorMessage is the message of an error, with the value if it is short and not secret.
 func errorMessage(e *field.Error, secret bool) string {
-	words := strings.TrimSpace(formExample.ReplaceAllString(e.Detail, ""))
+	words := strings.TrimSpace(formatExamplePattern.ReplaceAllString(e.Detail, ""))
 	value := ""
-	if v := reflect.ValueOf(e.BadValue); !secret && v.IsValid() && !hasNoField(e) {
+	if v := reflect.ValueOf(e.BadValue); !secret && v.IsValid() && !isObjectError(e) {
 		switch v.Kind() {
 		case reflect.String:
 			if text := v.String(); len(text) <= 100 {

@@ -49,5 +49,5 @@ func (c *checker) isInRuntimeCluster(seed, garden map[string]any) bool {
 			return reflect.DeepEqual(runtime, own)
 		}
 	}
-	return equalRanges(readNetworks(seed, "networks.nodes", "networks.pods", "networks.services"), runtimeNetworks(garden))
+	return hasSameRanges(readNetworks(seed, "networks.nodes", "networks.pods", "networks.services"), runtimeNetworks(garden))
 }

@@ -146,7 +146,7 @@ func TestNewObjectsAreCachedAsUnchanged(t *testing.T) {
 }
 
 func TestBrokenRecordsAreRejected(t *testing.T) {
-	whole := cacheRecord{projectNamespace: "garden-x", cleanResult: &cleanResult{questions: []question{{topicContent, identity{kindSeed, "", "a"}}}, claimedValues: []uniqueValue{{"domain", "x"}}, answersDigest: resultcache.Key{1}}}
+	whole := cacheRecord{projectNamespace: "garden-x", cleanResult: &cleanResult{questions: []landscapeQuery{{topicContent, identity{kindSeed, "", "a"}}}, claimedValues: []uniqueValue{{"domain", "x"}}, answersDigest: resultcache.Key{1}}}
 	again, ok := decodeRecord(whole.encode())
 	require.True(t, ok)
 	assert.Equal(t, whole, again)

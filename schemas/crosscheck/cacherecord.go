@@ -13,47 +13,47 @@ import (
 	"github.com/pergola-dev/pergola/schemas/resultcache"
 )
 
-// question is a query of a rule about other objects of the landscape.
-type question struct {
-	topic questionTopic
+// landscapeQuery is a query of a rule about other objects of the landscape.
+type landscapeQuery struct {
+	topic queryTopic
 	identity
 }
 
-type questionTopic byte
+type queryTopic byte
 
 const (
-	topicContent    questionTopic = 'c' // content of an object
-	topicOldContent questionTopic = 'o' // content of an object before and after the change
-	topicPresence   questionTopic = 'p' // existence of an object
-	topicKind       questionTopic = 'k' // all objects of a kind
-	topicProject    questionTopic = 'n' // Project of a namespace
-	topicKindName   questionTopic = 'g' // kinds of a name
-	topicProfile    questionTopic = 'f' // current offers of a cloud profile
+	topicContent    queryTopic = 'c' // content of an object
+	topicOldContent queryTopic = 'o' // content of an object before and after the change
+	topicPresence   queryTopic = 'p' // existence of an object
+	topicKind       queryTopic = 'k' // all objects of a kind
+	topicProject    queryTopic = 'n' // Project of a namespace
+	topicKindName   queryTopic = 'g' // kinds of a name
+	topicProfile    queryTopic = 'f' // current offers of a cloud profile
 )
 
 // cleanResult is cached for an object without findings. They are valid while the object and all
 // answers stay the same.
 type cleanResult struct {
-	questions []question
+	questions []landscapeQuery
 	// claimedValues are the object's values that must be unique.
 	claimedValues []uniqueValue
 	// answersDigest is the digest of all answers.
 	answersDigest resultcache.Key
 }
 
-func (i *index) recordQuestion(q question) {
+func (i *objectIndex) recordQuery(q landscapeQuery) {
 	if i.currentNotes != nil && !slices.Contains(i.currentNotes.questions, q) {
 		i.currentNotes.questions = append(i.currentNotes.questions, q)
 	}
 }
 
-// digestAnswers returns the digest of the answers to questions.
-func (c *checker) digestAnswers(questions []question) resultcache.Key {
+// digestQueryResults returns the digest of the answers to questions.
+func (c *checker) digestQueryResults(questions []landscapeQuery) resultcache.Key {
 	to := make([]byte, 0, len(questions)*len(resultcache.Key{}))
 	for _, q := range questions {
 		answer, ok := c.answerDigests[q]
 		if !ok {
-			answer = c.digestAnswer(q)
+			answer = c.digestQueryResult(q)
 			c.answerDigests[q] = answer
 		}
 		to = append(to, answer[:]...)
@@ -61,7 +61,7 @@ func (c *checker) digestAnswers(questions []question) resultcache.Key {
 	return sha256.Sum256(to)
 }
 
-func (c *checker) digestAnswer(q question) resultcache.Key {
+func (c *checker) digestQueryResult(q landscapeQuery) resultcache.Key {
 	switch q.topic {
 	case topicContent:
 		return c.digestObject(c.objectsByID[q.identity])
@@ -78,7 +78,7 @@ func (c *checker) digestAnswer(q question) resultcache.Key {
 		return c.digestProfile(q.identity)
 	}
 	var to []byte
-	for _, kind := range c.questionKinds(q) {
+	for _, kind := range c.queryKinds(q) {
 		for _, in := range c.objectsByKind[kind] {
 			digest := c.digestObject(in)
 			if q.topic == topicKindName { // only the existence of the kind counts
@@ -93,7 +93,7 @@ func (c *checker) digestAnswer(q question) resultcache.Key {
 	return sha256.Sum256(to)
 }
 
-func (c *checker) questionKinds(q question) []schema.GroupKind {
+func (c *checker) queryKinds(q landscapeQuery) []schema.GroupKind {
 	if q.topic == topicKind {
 		return []schema.GroupKind{q.kind}
 	}
@@ -190,7 +190,7 @@ func decodeRecord(data []byte) (cacheRecord, bool) {
 	if r.Uint() == 1 {
 		out.cleanResult = &cleanResult{}
 		for range r.Count() {
-			q := question{topic: questionTopic(r.Uint())}
+			q := landscapeQuery{topic: queryTopic(r.Uint())}
 			q.kind.Group, q.kind.Kind, q.identity.namespace, q.name = r.Text(), r.Text(), r.Text(), r.Text()
 			out.cleanResult.questions = append(out.cleanResult.questions, q)
 		}

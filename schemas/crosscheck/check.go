@@ -55,7 +55,7 @@ type Options struct {
 // Check returns the sorted findings about a landscape. It ignores structural faults, and tolerates
 // expired versions that an object (Input.Old) had before.
 func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
-	c := &checker{index: newIndex(inputs), Options: opts, rulesByKind: map[string][]rule{}}
+	c := &checker{objectIndex: newIndex(inputs), Options: opts, rulesByKind: map[string][]rule{}}
 	for _, r := range allRules() {
 		c.rulesByKind[r.Kind] = append(c.rulesByKind[r.Kind], r)
 	}
@@ -169,7 +169,7 @@ func (c *checker) cachedRecord(key resultcache.Key) (cacheRecord, bool) {
 // isStillClean reports whether nothing changed that the clean result of an object depends on. It
 // also registers the unique values of the object.
 func (c *checker) isStillClean(in *schemas.Input, before *cleanResult) bool {
-	if before == nil || c.digestAnswers(before.questions) != before.answersDigest {
+	if before == nil || c.digestQueryResults(before.questions) != before.answersDigest {
 		return false
 	}
 	for _, u := range before.claimedValues {
@@ -198,14 +198,14 @@ func (c *checker) checkObject(in *schemas.Input) *cleanResult {
 		r.checkFunc(c)
 	}
 	if gvk.GroupKind() == kindShoot {
-		c.checkFilledShoot()
+		c.checkCompletedShoot()
 	}
 	noted := c.currentNotes
 	c.currentNotes = nil
 	if len(c.findings) > before || c.Cache == nil {
 		return nil
 	}
-	noted.answersDigest = c.digestAnswers(noted.questions)
+	noted.answersDigest = c.digestQueryResults(noted.questions)
 	return noted
 }
 
@@ -246,7 +246,7 @@ func (r rule) asTimeRule() rule {
 // checker is one run over a landscape, with its current rule and object.
 type checker struct {
 	Options
-	*index
+	*objectIndex
 	rulesByKind map[string][]rule
 	currentRule schemas.Rule
 	input       *schemas.Input
@@ -277,12 +277,12 @@ func (c *checker) reportNew(field string, typ schemas.ViolationType, format stri
 
 // report adds a finding about a field of the current object.
 func (c *checker) report(field string, typ schemas.ViolationType, format string, args ...any) {
-	c.reportAbout(c.input, field, typ, format, args...)
+	c.reportForObject(c.input, field, typ, format, args...)
 }
 
-// reportAbout adds a finding about an object that the current one refers to. Other referring
+// reportForObject adds a finding about an object that the current one refers to. Other referring
 // objects may add the same finding.
-func (c *checker) reportAbout(in *schemas.Input, field string, typ schemas.ViolationType, format string, args ...any) {
+func (c *checker) reportForObject(in *schemas.Input, field string, typ schemas.ViolationType, format string, args ...any) {
 	id := identityOf(in)
 	v := schemas.Violation{
 		Severity: c.currentRule.Severity, Kind: id.kind.Kind, Namespace: id.namespace, Name: id.name,

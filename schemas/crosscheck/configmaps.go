@@ -69,8 +69,8 @@ type configProblem struct {
 
 type configProblems []configProblem
 
-// startFailures returns the problems that stop the process from starting.
-func (p configProblems) startFailures() configProblems {
+// startupProblems returns the problems that stop the process from starting.
+func (p configProblems) startupProblems() configProblems {
 	return slices.DeleteFunc(slices.Clone(p), func(one configProblem) bool { return one.isWarning || one.isAccepted })
 }
 
@@ -110,7 +110,7 @@ func (c *checker) readConfig(fieldName, name, key string, read func(string) (run
 	}
 	broken := false
 	for _, p := range known.problems {
-		c.reportAbout(in, configMapFieldPath(key, p.field), p.violationType, "%s", p.message)
+		c.reportForObject(in, configMapFieldPath(key, p.field), p.violationType, "%s", p.message)
 		if p.isWarning {
 			c.findings[len(c.findings)-1].Severity = schemas.SeverityWarning
 		}
@@ -191,7 +191,7 @@ func checkAuthentication(server string) func(*checker) {
 		in := c.findConfigMap(textAt(c.object(), strings.Split(at, ".")...))
 		for i, jwt := range authentication.JWT {
 			if slices.Contains(own, jwt.Issuer.URL) {
-				c.reportAbout(in, configMapFieldPath(apiServerConfigKey, fmt.Sprintf("jwt[%d].issuer.url", i)), schemas.TypeInvalid, "%q issues the tokens of service accounts of %s (%s.serviceAccountConfig); name another issuer", jwt.Issuer.URL, objectPosition(c.input), server)
+				c.reportForObject(in, configMapFieldPath(apiServerConfigKey, fmt.Sprintf("jwt[%d].issuer.url", i)), schemas.TypeInvalid, "%q issues the tokens of service accounts of %s (%s.serviceAccountConfig); name another issuer", jwt.Issuer.URL, objectPosition(c.input), server)
 			}
 		}
 	}
@@ -262,7 +262,7 @@ func unknownAuditWords(policy *audit.Policy) configProblems {
 			out = append(out, configProblem{field: fmt.Sprintf("rules[%d]", i), violationType: schemas.TypeInvalid, isWarning: true,
 				message: "matches every request, so later rules never apply; put it last"})
 		}
-		if (rule.Level == audit.LevelRequest || rule.Level == audit.LevelRequestResponse) && len(rule.NonResourceURLs) == 0 && includesSecrets(rule.Resources) && !slices.ContainsFunc(policy.Rules[:i], excludesSecretContent) {
+		if (rule.Level == audit.LevelRequest || rule.Level == audit.LevelRequestResponse) && len(rule.NonResourceURLs) == 0 && hasSecrets(rule.Resources) && !slices.ContainsFunc(policy.Rules[:i], isExcludingSecretContent) {
 			out = append(out, configProblem{field: fmt.Sprintf("rules[%d].level", i), violationType: schemas.TypeInvalid, isWarning: true,
 				message: fmt.Sprintf("%s writes the content of Secrets to the log; put a rule with level Metadata for secrets before it", rule.Level)})
 		}
@@ -288,18 +288,18 @@ func unknownAuditWords(policy *audit.Policy) configProblems {
 	return out
 }
 
-// includesSecrets reports whether a rule's resources include Secrets. An empty list means all
+// hasSecrets reports whether a rule's resources include Secrets. An empty list means all
 // resources.
-func includesSecrets(resources []audit.GroupResources) bool {
+func hasSecrets(resources []audit.GroupResources) bool {
 	return len(resources) == 0 || slices.ContainsFunc(resources, func(of audit.GroupResources) bool {
 		return of.Group == "" && len(of.ResourceNames) == 0 && (len(of.Resources) == 0 || slices.Contains(of.Resources, "secrets") || slices.Contains(of.Resources, "*"))
 	})
 }
 
-// excludesSecretContent reports whether a rule keeps the content of Secrets out of the log, at
+// isExcludingSecretContent reports whether a rule keeps the content of Secrets out of the log, at
 // least for some users.
-func excludesSecretContent(rule audit.PolicyRule) bool {
-	return (rule.Level == audit.LevelNone || rule.Level == audit.LevelMetadata) && len(rule.NonResourceURLs) == 0 && includesSecrets(rule.Resources)
+func isExcludingSecretContent(rule audit.PolicyRule) bool {
+	return (rule.Level == audit.LevelNone || rule.Level == audit.LevelMetadata) && len(rule.NonResourceURLs) == 0 && hasSecrets(rule.Resources)
 }
 
 func readAuthentication(content string) (runtime.Object, configProblems) {

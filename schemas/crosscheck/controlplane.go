@@ -47,7 +47,7 @@ func ReferencedObjects(o *unstructured.Unstructured) []ReferencedObject {
 			continue
 		}
 		visitValues(o.Object, r.path, func(_ string, value any) {
-			if id := r.target(value, o.GetNamespace(), kindInReference); id.name != "" {
+			if id := r.target(value, o.GetNamespace(), referencedKind); id.name != "" {
 				out = append(out, ReferencedObject{Kind: id.kind, Namespace: id.namespace, Name: id.name})
 			}
 		})
@@ -58,9 +58,9 @@ func ReferencedObjects(o *unstructured.Unstructured) []ReferencedObject {
 	return out
 }
 
-// kindInReference returns the kind in a reference. Without a version it has the group of the
+// referencedKind returns the kind in a reference. Without a version it has the group of the
 // expected kind.
-func kindInReference(kind, version string, meant schema.GroupKind) schema.GroupKind {
+func referencedKind(kind, version string, meant schema.GroupKind) schema.GroupKind {
 	if version == "" {
 		return schema.GroupKind{Group: meant.Group, Kind: kind}
 	}
@@ -172,8 +172,8 @@ func (r ConfigReference) CheckContent(data map[string]string) error {
 				continue
 			}
 			_, found := read(content)
-			if len(found.startFailures()) > 0 {
-				return fmt.Errorf("is not valid for %s: data[%s]: %w", field, key, found.startFailures())
+			if len(found.startupProblems()) > 0 {
+				return fmt.Errorf("is not valid for %s: data[%s]: %w", field, key, found.startupProblems())
 			}
 		}
 	}

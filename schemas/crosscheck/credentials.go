@@ -80,7 +80,7 @@ func checkCredentialKeys(ref func(*checker) (namespace, name string)) func(*chec
 				values := mapAt(in.Content().Object, field)
 				for key := range values { // findings are sorted
 					if meant := schemas.SuggestCredentialKey(provider, key); meant != "" && values[meant] == nil {
-						c.reportAbout(in, fieldpath.Path{field, fieldpath.Key(key)}.String(), schemas.TypeNotSupported, "the extension of the provider %q reads no key of this name; did you mean %q?", provider, meant)
+						c.reportForObject(in, fieldpath.Path{field, fieldpath.Key(key)}.String(), schemas.TypeNotSupported, "the extension of the provider %q reads no key of this name; did you mean %q?", provider, meant)
 					}
 				}
 			}

@@ -16,7 +16,7 @@ import (
 
 // profileAndSeedLister gives mutations the cloud profiles and Seeds: the sources of Shoot fields
 // that rules check and the API can reject.
-type profileAndSeedLister struct{ *index }
+type profileAndSeedLister struct{ *objectIndex }
 
 // Get implements mutation.ObjectLister.
 func (f profileAndSeedLister) Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured {
@@ -37,8 +37,8 @@ func (f profileAndSeedLister) List(schema.GroupKind) []*unstructured.Unstructure
 // and Seed.
 func (c *checker) shootMutations() mutation.Result {
 	id, _ := profileReference(c.object(), c.namespace())
-	c.recordQuestion(question{topicProfile, id})
-	c.recordQuestion(question{topicContent, identity{kind: kindSeed, name: textAt(c.object(), "spec", "seedName")}})
+	c.recordQuery(landscapeQuery{topicProfile, id})
+	c.recordQuery(landscapeQuery{topicContent, identity{kind: kindSeed, name: textAt(c.object(), "spec", "seedName")}})
 	if c.fillInput == c.input {
 		return c.fillResult
 	}
@@ -49,37 +49,38 @@ func (c *checker) shootMutations() mutation.Result {
 	}
 	var old *gardencorev1beta1.Shoot
 	if c.input.HasOld() {
-		before, _ := c.oldFilledShoot()
+		before, _ := c.oldCompletedShoot()
 		old = &gardencorev1beta1.Shoot{}
 		if !toTyped(before, old) {
 			return c.fillResult
 		}
 	}
 	if c.mutations == nil {
-		c.mutations = mutation.New(profileAndSeedLister{c.index}, c.Now)
+		c.mutations = mutation.New(profileAndSeedLister{c.objectIndex}, c.Now)
 	}
 	c.fillResult = c.mutations.MutateShoot(shoot, old)
 	return c.fillResult
 }
 
-// checkedFields are the fields that the API fills in from other objects and rules check.
-var checkedFields = regexp.MustCompile(`^spec\.(networking\.(pods|services)|kubernetes\.version|provider\.workers\[\d+\]\.(kubernetes\.version|machine\.image(\..*)?))$`)
+// checkedFieldPattern are the fields that the API fills in from other objects and rules check.
+var checkedFieldPattern = regexp.MustCompile(`^spec\.(networking\.(pods|services)|kubernetes\.version|provider\.workers\[\d+\]\.(kubernetes\.version|machine\.image(\..*)?))$`)
 
-// immutableNetworkFields are the checkedFields that never change after the Shoot's creation.
-var immutableNetworkFields = regexp.MustCompile(`^spec\.networking\.(pods|services)$`)
+// immutableNetworkFieldPattern are the checkedFieldPattern that never change after the Shoot's
+// creation.
+var immutableNetworkFieldPattern = regexp.MustCompile(`^spec\.networking\.(pods|services)$`)
 
-// checkFilledShoot applies the single-object rules to the Shoot with the filled-in values and
+// checkCompletedShoot applies the single-object rules to the Shoot with the filled-in values and
 // reports only additional findings. An unchanged Shoot keeps its unknown Kubernetes version if the
 // time decides about it.
-func (c *checker) checkFilledShoot() {
+func (c *checker) checkCompletedShoot() {
 	if c.Rules == nil {
 		return
 	}
-	changes := filterChanges(c.shootMutations(), checkedFields)
+	changes := filterChanges(c.shootMutations(), checkedFieldPattern)
 	if _, same := c.input.AsNew(); same {
 		changes = c.withoutTimedVersion(changes)
 	}
-	former, before := c.oldFilledShoot()
+	former, before := c.oldCompletedShoot()
 	if len(changes.Changes)+len(before) == 0 {
 		return
 	}
@@ -152,7 +153,7 @@ func filterChanges(result mutation.Result, fields *regexp.Regexp) mutation.Resul
 }
 
 // oldSeedLister gives mutations the Seeds before the change.
-type oldSeedLister struct{ *index }
+type oldSeedLister struct{ *objectIndex }
 
 // Get implements mutation.ObjectLister.
 func (f oldSeedLister) Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured {
@@ -166,9 +167,9 @@ func (f oldSeedLister) Get(kind schema.GroupKind, namespace, name string) *unstr
 // List implements mutation.ObjectLister.
 func (f oldSeedLister) List(schema.GroupKind) []*unstructured.Unstructured { return nil }
 
-// oldFilledShoot returns the previous revision of the Shoot, with the values that the API took from
-// its Seed, or nil for a new Shoot. Nothing is filled in without a Seed in both revisions.
-func (c *checker) oldFilledShoot() (*unstructured.Unstructured, []mutation.Change) {
+// oldCompletedShoot returns the previous revision of the Shoot, with the values that the API took
+// from its Seed, or nil for a new Shoot. Nothing is filled in without a Seed in both revisions.
+func (c *checker) oldCompletedShoot() (*unstructured.Unstructured, []mutation.Change) {
 	if !c.input.HasOld() {
 		return nil, nil
 	}
@@ -176,7 +177,7 @@ func (c *checker) oldFilledShoot() (*unstructured.Unstructured, []mutation.Chang
 	if textAt(was.Object, "spec", "networking", "pods") != "" && textAt(was.Object, "spec", "networking", "services") != "" {
 		return was, nil
 	}
-	c.recordQuestion(question{topicOldContent, identity{kind: kindSeed, name: textAt(was.Object, "spec", "seedName")}})
+	c.recordQuery(landscapeQuery{topicOldContent, identity{kind: kindSeed, name: textAt(was.Object, "spec", "seedName")}})
 	if c.oldShootInput == c.input {
 		return c.oldShoot, c.oldShootChanges
 	}
@@ -184,7 +185,7 @@ func (c *checker) oldFilledShoot() (*unstructured.Unstructured, []mutation.Chang
 	if !toTyped(was, old) {
 		return was, nil
 	}
-	filled := filterChanges(mutation.New(oldSeedLister{c.index}, c.Now).MutateShoot(old, nil), immutableNetworkFields)
+	filled := filterChanges(mutation.New(oldSeedLister{c.objectIndex}, c.Now).MutateShoot(old, nil), immutableNetworkFieldPattern)
 	if full := was.DeepCopy(); len(filled.Changes) > 0 && filled.ApplyTo(full) == nil {
 		c.oldShoot, c.oldShootChanges = full, filled.Changes
 	}
@@ -207,11 +208,11 @@ func (c *checker) reportRefusals() {
 	}
 }
 
-// checkOpenVersion reports an incomplete Kubernetes version if the cloud profile is external.
-func (c *checker) checkOpenVersion() {
+// checkIncompleteVersion reports an incomplete Kubernetes version if the cloud profile is external.
+func (c *checker) checkIncompleteVersion() {
 	version := textAt(c.object(), "spec", "kubernetes", "version")
 	id, _ := profileReference(c.object(), c.namespace())
-	if version != "" && mutation.IsOpenVersion(version) && c.shootProfile() == nil && c.isExternal(id) {
+	if version != "" && mutation.IsIncompleteVersion(version) && c.shootProfile() == nil && c.isExternal(id) {
 		c.report("spec.kubernetes.version", schemas.TypeInvalid, "%q is not a full version, and the landscape has no cloud profile to complete it; write the full version", version)
 	}
 }

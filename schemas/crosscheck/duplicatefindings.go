@@ -24,8 +24,8 @@ func subjectOf(v schemas.Violation) findingSubject {
 	return findingSubject{v.Kind, v.Namespace, v.Name, cmp.Or(v.ActualField, v.Field)}
 }
 
-// bySubject groups findings by field.
-func bySubject(found []schemas.Violation) map[findingSubject][]schemas.Violation {
+// groupBySubject groups findings by field.
+func groupBySubject(found []schemas.Violation) map[findingSubject][]schemas.Violation {
 	at := map[findingSubject][]schemas.Violation{}
 	for _, v := range found {
 		at[subjectOf(v)] = append(at[subjectOf(v)], v)
@@ -35,7 +35,7 @@ func bySubject(found []schemas.Violation) map[findingSubject][]schemas.Violation
 
 // DropSuperseded drops warnings about possible users if another finding names the users.
 func DropSuperseded(found []schemas.Violation) []schemas.Violation {
-	at := bySubject(found)
+	at := groupBySubject(found)
 	return slices.DeleteFunc(slices.Clone(found), func(v schemas.Violation) bool {
 		return slices.ContainsFunc(at[subjectOf(v)], func(other schemas.Violation) bool { return isSuperseded(v, other) })
 	})
@@ -48,7 +48,7 @@ func isSuperseded(this, by schemas.Violation) bool {
 // DropDuplicates drops repeated findings about a field. Rules check values separately, like
 // upstream, so a malformed value also fails lookups in profiles and references.
 func DropDuplicates(found []schemas.Violation) []schemas.Violation {
-	at := bySubject(found)
+	at := groupBySubject(found)
 	return slices.DeleteFunc(slices.Clone(found), func(v schemas.Violation) bool {
 		here := subjectOf(v)
 		has := func(field string, typ schemas.ViolationType) bool {
@@ -56,7 +56,7 @@ func DropDuplicates(found []schemas.Violation) []schemas.Violation {
 			beside.field = field
 			return slices.ContainsFunc(at[beside], func(other schemas.Violation) bool { return other.Type == typ })
 		}
-		if slices.ContainsFunc(at[here], func(other schemas.Violation) bool { return isMoreSpecific(other, v) }) || isAboutMalformedValue(v, found) {
+		if slices.ContainsFunc(at[here], func(other schemas.Violation) bool { return isMoreSpecific(other, v) }) || isMalformedValueFinding(v, found) {
 			return true
 		}
 		switch v.Type {
@@ -71,9 +71,9 @@ func DropDuplicates(found []schemas.Violation) []schemas.Violation {
 	})
 }
 
-// isAboutMalformedValue reports whether a rule of this package checked a parent of a malformed
+// isMalformedValueFinding reports whether a rule of this package checked a parent of a malformed
 // value. The check repeats after the correction.
-func isAboutMalformedValue(v schemas.Violation, found []schemas.Violation) bool {
+func isMalformedValueFinding(v schemas.Violation, found []schemas.Violation) bool {
 	here := subjectOf(v)
 	return ruleRank(v) > 0 && slices.ContainsFunc(found, func(other schemas.Violation) bool {
 		there := subjectOf(other)

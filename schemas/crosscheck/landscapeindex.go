@@ -40,9 +40,9 @@ var (
 	kindRegistration       = coreKind("ControllerRegistration")
 )
 
-// index finds the objects of a landscape. Its methods record the rules' questions: while the
+// objectIndex finds the objects of a landscape. Its methods record the rules' questions: while the
 // answers stay the same, so do the findings.
-type index struct {
+type objectIndex struct {
 	objectsByID   map[identity]*schemas.Input
 	objectsByKind map[schema.GroupKind][]*schemas.Input
 	// projectsByNamespace are keyed by namespace.
@@ -60,14 +60,14 @@ type index struct {
 	currentNotes *cleanResult
 	// objectDigests are the digests of requested objects, and answers to questions.
 	objectDigests map[*schemas.Input]resultcache.Key
-	answerDigests map[question]resultcache.Key
+	answerDigests map[landscapeQuery]resultcache.Key
 }
 
-func newIndex(inputs []schemas.Input) *index {
-	i := &index{
+func newIndex(inputs []schemas.Input) *objectIndex {
+	i := &objectIndex{
 		objectsByID: make(map[identity]*schemas.Input, len(inputs)), objectsByKind: map[schema.GroupKind][]*schemas.Input{},
 		projectsByNamespace: map[string]*schemas.Input{}, loadedProfiles: map[identity]*profileOffers{}, valueOwners: map[uniqueValue]*schemas.Input{}, configContents: map[configKey]configMapContent{},
-		objectDigests: map[*schemas.Input]resultcache.Key{}, answerDigests: map[question]resultcache.Key{},
+		objectDigests: map[*schemas.Input]resultcache.Key{}, answerDigests: map[landscapeQuery]resultcache.Key{},
 	}
 	for n := range inputs {
 		in := &inputs[n]
@@ -81,39 +81,39 @@ func newIndex(inputs []schemas.Input) *index {
 }
 
 // addProject indexes the namespace of a Project.
-func (i *index) addProject(in *schemas.Input, namespace string) {
+func (i *objectIndex) addProject(in *schemas.Input, namespace string) {
 	if namespace != "" && i.projectsByNamespace[namespace] == nil {
 		i.projectsByNamespace[namespace] = in
 	}
 }
 
 // findObject returns an object, or nil if the landscape does not declare it.
-func (i *index) findObject(id identity) *schemas.Input {
-	i.recordQuestion(question{topicContent, id})
+func (i *objectIndex) findObject(id identity) *schemas.Input {
+	i.recordQuery(landscapeQuery{topicContent, id})
 	return i.objectsByID[id]
 }
 
 // hasObject reports whether the landscape declares an object.
-func (i *index) hasObject(id identity) bool {
-	i.recordQuestion(question{topicPresence, id})
+func (i *objectIndex) hasObject(id identity) bool {
+	i.recordQuery(landscapeQuery{topicPresence, id})
 	return i.objectsByID[id] != nil
 }
 
 // allOfKind returns the objects of a kind.
-func (i *index) allOfKind(kind schema.GroupKind) []*schemas.Input {
-	i.recordQuestion(question{topicKind, identity{kind: kind}})
+func (i *objectIndex) allOfKind(kind schema.GroupKind) []*schemas.Input {
+	i.recordQuery(landscapeQuery{topicKind, identity{kind: kind}})
 	return i.objectsByKind[kind]
 }
 
 // findProject returns the Project of a namespace, or nil if none exists.
-func (i *index) findProject(namespace string) *schemas.Input {
-	i.recordQuestion(question{topicProject, identity{namespace: namespace}})
+func (i *objectIndex) findProject(namespace string) *schemas.Input {
+	i.recordQuery(landscapeQuery{topicProject, identity{namespace: namespace}})
 	return i.projectsByNamespace[namespace]
 }
 
 // kindsNamed returns the landscape's kinds of that name, sorted by group.
-func (i *index) kindsNamed(name string) []schema.GroupKind {
-	i.recordQuestion(question{topicKindName, identity{name: name}})
+func (i *objectIndex) kindsNamed(name string) []schema.GroupKind {
+	i.recordQuery(landscapeQuery{topicKindName, identity{name: name}})
 	var kinds []schema.GroupKind
 	for kind := range i.objectsByKind {
 		if kind.Kind == name {
@@ -126,7 +126,7 @@ func (i *index) kindsNamed(name string) []schema.GroupKind {
 
 // suggestName returns a hint at a declared object with a similar name, of the same kind and
 // namespace.
-func (i *index) suggestName(id identity) string {
+func (i *objectIndex) suggestName(id identity) string {
 	var names []string
 	for _, in := range i.objectsByKind[id.kind] {
 		if known := identityOf(in); known.namespace == id.namespace {

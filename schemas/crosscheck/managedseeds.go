@@ -22,7 +22,7 @@ const (
 )
 
 // recordingLister gives mutations the landscape and records what they read.
-type recordingLister struct{ *index }
+type recordingLister struct{ *objectIndex }
 
 // Get implements mutation.ObjectLister.
 func (a recordingLister) Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured {
@@ -55,7 +55,7 @@ func (c *checker) shootOfManagedSeed() *seedShoot {
 	if in == nil || !toTyped(in.Content(), shoot) {
 		return nil
 	}
-	mutation.New(recordingLister{c.index}, c.Now).MutateShoot(shoot, nil)
+	mutation.New(recordingLister{c.objectIndex}, c.Now).MutateShoot(shoot, nil)
 	return &seedShoot{shoot.Spec, objectPosition(in)}
 }
 
@@ -76,7 +76,7 @@ func (c *checker) checkManagedSeedShoot() {
 	const field = "spec.shoot.name"
 	if shoot := c.shootOfManagedSeed(); shoot != nil {
 		c.checkSeedSuitability(shoot, field)
-		c.claimOnce("managed seed of a Shoot", c.namespace()+"/"+textAt(c.object(), "spec", "shoot", "name"), field, "the Shoot %q is already a Seed by %s", textAt(c.object(), "spec", "shoot", "name"))
+		c.claimUniqueValue("managed seed of a Shoot", c.namespace()+"/"+textAt(c.object(), "spec", "shoot", "name"), field, "the Shoot %q is already a Seed by %s", textAt(c.object(), "spec", "shoot", "name"))
 	}
 }
 

@@ -94,7 +94,7 @@ func (c *checker) checkOmittedNetworks(seed string) {
 func (c *checker) checkSeedAgainstRuntime() {
 	for _, in := range c.allOfKind(kindGarden) {
 		own, runtime := seedNetworks(c.object()), runtimeNetworks(in.Content().Object)
-		if !equalRanges(own, runtime) {
+		if !hasSameRanges(own, runtime) {
 			c.checkDisjoint(own, runtime, "the runtime cluster of Garden "+identityOf(in).name)
 		}
 	}
@@ -105,7 +105,7 @@ func (c *checker) checkSeedAgainstRuntime() {
 func (c *checker) checkShootAgainstRuntime() {
 	for _, in := range c.allOfKind(kindGarden) {
 		seed, runtime := c.findSeed(), runtimeNetworks(in.Content().Object)
-		if seed == nil || equalRanges(seedNetworks(seed), runtime) {
+		if seed == nil || hasSameRanges(seedNetworks(seed), runtime) {
 			continue
 		}
 		c.checkDisjoint(readNetworks(c.object(), "spec.networking.nodes", "spec.networking.pods", "spec.networking.services"), runtime,
@@ -124,7 +124,7 @@ func (c *checker) checkDisjoint(own, others []networkField, whose string) {
 	}
 }
 
-func equalRanges(a, b []networkField) bool {
+func hasSameRanges(a, b []networkField) bool {
 	if len(a) == 0 || len(a) != len(b) {
 		return false
 	}

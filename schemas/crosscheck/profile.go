@@ -33,7 +33,7 @@ func profileReference(shoot map[string]any, namespace string) (id identity, fiel
 // shootProfile returns the profile of the current Shoot, or nil if it is undeclared or broken.
 func (c *checker) shootProfile() *profileOffers {
 	id, _ := profileReference(c.object(), c.namespace())
-	c.recordQuestion(question{topicProfile, id})
+	c.recordQuery(landscapeQuery{topicProfile, id})
 	return c.loadProfile(id)
 }
 

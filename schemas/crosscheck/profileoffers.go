@@ -260,7 +260,7 @@ func (c *checker) checkVersion(p *profileOffers, field, what, written, before st
 		if !dead {
 			usable = append(usable, v.Version)
 		}
-		if written == v.Version || mutation.IsOpenVersion(written) && isVersionPrefix(written, v.Version) && !(strings.HasPrefix(written, "v") && isKubernetesVersion(what)) {
+		if written == v.Version || mutation.IsIncompleteVersion(written) && isVersionPrefix(written, v.Version) && !(strings.HasPrefix(written, "v") && isKubernetesVersion(what)) {
 			known, good = true, good || !dead
 			if class == gardencorev1beta1.ClassificationExpired {
 				expired = since

@@ -45,7 +45,7 @@ func (c *checker) checkQuota() {
 			}
 			slices.Sort(shoots[scope])
 			c.report("spec.metrics["+metric+"]", schemas.TypeForbidden, "it allows %s, but its Shoots need up to %s (%s), so new or growing Shoots are rejected; raise it, or make pools smaller",
-				limit.String(), asked.String(), joinFew(shoots[scope]))
+				limit.String(), asked.String(), joinWithLimit(shoots[scope]))
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (c *checker) addShootUsage(used corev1.ResourceList, shoot map[string]any, 
 		add(gardencorev1beta1.QuotaMetricLoadbalancer, one, 1)
 	}
 	id, _ := profileReference(shoot, namespace)
-	c.recordQuestion(question{topicProfile, id})
+	c.recordQuery(landscapeQuery{topicProfile, id})
 	p := c.loadProfile(id)
 	if p == nil {
 		return
@@ -114,7 +114,7 @@ func (c *checker) addShootUsage(used corev1.ResourceList, shoot map[string]any, 
 	}
 }
 
-func joinFew(names []string) string {
+func joinWithLimit(names []string) string {
 	const most = 5
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)

@@ -51,7 +51,7 @@ func allRules() []rule {
 		def("Shoot", "shoot/region-offered", "The profile offers the region, its zones and access restrictions", "Use what the profile lists under spec.regions.", validator, (*checker).checkRegion).withFields("spec.accessRestrictions", "spec.provider.workers.zones", "spec.region"),
 		def("Shoot", "shoot/versions-offered", "The profile offers the Kubernetes versions", "Use a version of the profile.", validator, (*checker).checkVersions).withFields("spec.kubernetes.version", "spec.provider.workers.kubernetes.version").asChangeRule(),
 		def("Shoot", mutation.RuleVersionsUsable, "The Kubernetes versions of a Shoot can be used now", "Use a version of the profile that has not expired. A version that was set before may stay when it expires: maintenance raises it.", validator, (*checker).checkVersions).withFields("spec.kubernetes.version", "spec.provider.workers.kubernetes.version").asTimeRule(),
-		def("Shoot", "shoot/version-open", "A Shoot without a known cloud profile names its Kubernetes version in full", "A shortened version, such as 1.34, becomes the newest supported one of the profile. Declare the profile, or write the version in full."+external, "plugin/pkg/shoot/mutator", (*checker).checkOpenVersion).withFields("spec.kubernetes.version"),
+		def("Shoot", "shoot/version-open", "A Shoot without a known cloud profile names its Kubernetes version in full", "A shortened version, such as 1.34, becomes the newest supported one of the profile. Declare the profile, or write the version in full."+external, "plugin/pkg/shoot/mutator", (*checker).checkIncompleteVersion).withFields("spec.kubernetes.version"),
 		def("Shoot", "shoot/machines-offered", "The profile offers the machine and volume types", "Use types of the profile that the zones of the pool have.", validator, (*checker).checkMachines).withFields("spec.kubernetes.kubelet", "spec.provider.workers"),
 		def("Shoot", "shoot/machines-usable", "Machine types of new pools can be used for new pools", "Use a type of the profile without usable: false. A pool that has the type keeps it.", validator, (*checker).checkUsableMachines).withFields("spec.provider.workers").asChangeRule(),
 		def("Shoot", "shoot/images-offered", "The profile offers the machine images, and they fit the pool", "Use an image version for the architecture, container runtime and kubelet of the pool.", validator, (*checker).checkMachineImages).withFields("spec.provider.workers").asChangeRule(),
@@ -120,7 +120,7 @@ func allRules() []rule {
 				"schemas/unread", (*checker).checkUnreadFields).withFields(fields...)))
 		}
 	}
-	return slices.Concat(all, domainRules(def), inUseRules(def), credentialRules(def), configRules(def), namespaceRules(def), referenceRules())
+	return slices.Concat(all, domainRules(def), usedValueRules(def), credentialRules(def), configRules(def), namespaceRules(def), referenceRules())
 }
 
 const unreadRuleSuffix = "/unread-fields"
@@ -148,8 +148,8 @@ func domainRules(def ruleConstructor) []rule {
 	}
 }
 
-// inUseRules are about values that must remain while other objects use them.
-func inUseRules(def ruleConstructor) []rule {
+// usedValueRules are about values that must remain while other objects use them.
+func usedValueRules(def ruleConstructor) []rule {
 	const manager = "plugin/pkg/global/resourcereferencemanager"
 	const zonesTitle, zonesDoc = "A seed keeps its zones while Shoots are on it", "Move the Shoots first, or keep the zone: volumes of control planes are bound to their zone."
 	const domainsTitle, domainsDoc = "A seed keeps its domains while Shoots use them", "Move the Shoots first, or keep the domain: control planes use the internal domain, and Shoots have names below the default domains."

@@ -147,7 +147,7 @@ func (c *checker) checkShootsFit() {
 func (c *checker) seedSelectors(shoot map[string]any) map[string]*metav1.LabelSelector {
 	out := map[string]*metav1.LabelSelector{}
 	id, _ := profileReference(shoot, textAt(shoot, "metadata", "namespace"))
-	c.recordQuestion(question{topicProfile, id})
+	c.recordQuery(landscapeQuery{topicProfile, id})
 	if p := c.loadProfile(id); p != nil && p.spec.SeedSelector != nil {
 		out[p.position] = &p.spec.SeedSelector.LabelSelector
 	}
@@ -230,7 +230,7 @@ func (c *checker) checkIssuerUnique() {
 			return
 		}
 	}
-	c.claimOnce("issuer of service accounts", issuer, field, words, issuer)
+	c.claimUniqueValue("issuer of service accounts", issuer, field, words, issuer)
 }
 
 // checkSeedRegion reports likely typos in the region and zones of a Seed; unknown names are
@@ -264,7 +264,7 @@ func checkSeedRegion(at ...string) func(*checker) {
 			meant := suggest.ClosestWithin(zone, zones[region], 2)
 			if meant != "" && !slices.Contains(zones[region], zone) && len(zone) > 3 && digitsIn(meant) == digitsIn(zone) && meant[len(meant)-1] == zone[len(zone)-1] {
 				c.report(path, schemas.TypeNotSupported, "no cloud profile of the provider %q has the zone %q in the region %q; did you mean %q?", provider, zone, region, meant)
-			} else if lacksRegionPrefix(zone, region, zones[region]) {
+			} else if isRegionPrefixMissing(zone, region, zones[region]) {
 				c.report(path, schemas.TypeInvalid, "zones of the region %q begin with its name, as in %s, and %q does not", region, joinQuoted(zones[region]), zone)
 			}
 		})
@@ -293,9 +293,9 @@ func (c *checker) profileRegions(provider string) (regions []string, zones map[s
 	return regions, zones
 }
 
-// lacksRegionPrefix reports whether a zone lacks the region's name as prefix, although all known
-// zones have it.
-func lacksRegionPrefix(zone, region string, known []string) bool {
+// isRegionPrefixMissing reports whether a zone lacks the region's name as prefix, although all
+// known zones have it.
+func isRegionPrefixMissing(zone, region string, known []string) bool {
 	return len(known) > 0 && zone != "" && !strings.HasPrefix(zone, region) && !slices.ContainsFunc(known, func(name string) bool { return !strings.HasPrefix(name, region) })
 }
 

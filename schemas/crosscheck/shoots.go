@@ -28,8 +28,8 @@ func (c *checker) isOnSameSeed() bool {
 	return c.input.HasOld() && textAt(c.oldObject(), "spec", "seedName") == textAt(c.object(), "spec", "seedName")
 }
 
-// ownProject returns the Project of the current namespace, or nil if none exists.
-func (c *checker) ownProject() map[string]any {
+// projectOfNamespace returns the Project of the current namespace, or nil if none exists.
+func (c *checker) projectOfNamespace() map[string]any {
 	if in := c.findProject(c.namespace()); in != nil {
 		return in.Content().Object
 	}
@@ -52,7 +52,7 @@ func (c *checker) checkSeedExists() {
 
 func (c *checker) checkProjectExists() {
 	namespace := c.namespace()
-	if namespace == "" || c.ownProject() != nil || c.isExternal(identity{kind: kindNamespace, name: namespace}) {
+	if namespace == "" || c.projectOfNamespace() != nil || c.isExternal(identity{kind: kindNamespace, name: namespace}) {
 		return
 	}
 	var known []string
@@ -69,7 +69,7 @@ func (c *checker) checkProjectExists() {
 // checkNameLength checks the name length, which the names of machines limit.
 func (c *checker) checkNameLength() {
 	const most = 21
-	project := c.ownProject()
+	project := c.projectOfNamespace()
 	if project == nil || c.namespace() == gardencorev1beta1.GardenNamespace {
 		return
 	}
@@ -116,7 +116,7 @@ func (c *checker) canTolerate(shoot, taint map[string]any) bool {
 // checkTolerations checks that the Project or the configuration of the plugin
 // ShootTolerationRestriction lists the tolerations.
 func (c *checker) checkTolerations() {
-	project, gardens := c.ownProject(), c.allOfKind(kindGarden)
+	project, gardens := c.projectOfNamespace(), c.allOfKind(kindGarden)
 	if project == nil || len(gardens) == 0 {
 		return // the plugin may have its own list
 	}
@@ -214,7 +214,7 @@ func (c *checker) checkAccessRestrictions() {
 // checkDefaultDomain checks that names below a default domain have the form SHOOT.PROJECT.DOMAIN.
 // Source: plugin/pkg/shoot/dns.
 func (c *checker) checkDefaultDomain() {
-	seed, project, domain := c.findSeed(), c.ownProject(), textAt(c.object(), "spec", "dns", "domain")
+	seed, project, domain := c.findSeed(), c.projectOfNamespace(), textAt(c.object(), "spec", "dns", "domain")
 	if seed == nil || project == nil || domain == "" {
 		return
 	}

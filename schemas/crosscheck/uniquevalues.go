@@ -13,9 +13,9 @@ import (
 // uniqueValue is a value that only one object of a landscape may have.
 type uniqueValue struct{ purpose, value string }
 
-// claimOnce claims a value for the current object, or reports the earlier claim. The place of the
-// first object is appended to args.
-func (c *checker) claimOnce(what, value, field, format string, args ...any) {
+// claimUniqueValue claims a value for the current object, or reports the earlier claim. The place
+// of the first object is appended to args.
+func (c *checker) claimUniqueValue(what, value, field, format string, args ...any) {
 	if value == "" {
 		return
 	}
@@ -87,7 +87,7 @@ func (c *checker) claim(u uniqueValue) {
 
 func (c *checker) checkProjectNamespace() {
 	namespace := textAt(c.object(), "spec", "namespace")
-	c.claimOnce("namespace of a project", namespace, "spec.namespace", "the namespace %q already belongs to %s", namespace)
+	c.claimUniqueValue("namespace of a project", namespace, "spec.namespace", "the namespace %q already belongs to %s", namespace)
 }
 
 // checkNamespaceLabels checks that an existing Namespace has the labels of its Project, which
@@ -150,7 +150,7 @@ func (c *checker) checkMemberNamespaces() {
 // checkOneGardenlet checks that a Seed has one gardenlet.
 func (c *checker) checkOneGardenlet() {
 	name := c.name()
-	c.claimOnce("gardenlet of a seed", name, "metadata.name", "the Seed %q already has its gardenlet from %s", name)
+	c.claimUniqueValue("gardenlet of a seed", name, "metadata.name", "the Seed %q already has its gardenlet from %s", name)
 }
 
 // extensionOffer is a kind and type of extension objects.
@@ -168,6 +168,6 @@ func (c *checker) checkPrimary() {
 		if kind == "" || typ == "" {
 			continue
 		}
-		c.claimOnce("primary registration", kind+"/"+typ, fmt.Sprintf("spec.resources[%d]", i), "%s of type %q already have a registration, %s; set primary: false in one of them", kind, typ)
+		c.claimUniqueValue("primary registration", kind+"/"+typ, fmt.Sprintf("spec.resources[%d]", i), "%s of type %q already have a registration, %s; set primary: false in one of them", kind, typ)
 	}
 }

@@ -14,7 +14,7 @@ import (
 func (m *shootMutator) setDNS() {
 	m.restorePrimaryProvider()
 	m.restoreDomain()
-	seed := m.ownSeed()
+	seed := m.seedOfShoot()
 	if seed == nil {
 		return
 	}

@@ -66,8 +66,8 @@ func (m *shootMutator) restoreImage(worker *gardencorev1beta1.Worker, field stri
 		m.recordChange(field+".version", *before.Version, "the previous version")
 		return true
 	}
-	// A isShortened version retains the previous full version, as for Kubernetes.
-	if image.Name == before.Name && isShortened(*image.Version) && !isShortened(*before.Version) && hasVersionPrefix(*before.Version, *image.Version) {
+	// A isIncompleteVersion version retains the previous full version, as for Kubernetes.
+	if image.Name == before.Name && isIncompleteVersion(*image.Version) && !isIncompleteVersion(*before.Version) && hasVersionPrefix(*before.Version, *image.Version) {
 		image.Version = before.Version
 		m.recordChange(field+".version", *before.Version, "the previous version")
 		return true
@@ -99,7 +99,7 @@ func (m *shootMutator) chooseImage(worker *gardencorev1beta1.Worker, field strin
 			return
 		}
 	}
-	if !isShortened(written) || m.now.IsZero() {
+	if !isIncompleteVersion(written) || m.now.IsZero() {
 		return
 	}
 	chosen := m.newestImageVersion(worker, offered, written, m.classifyVersion)

@@ -51,9 +51,9 @@ func (s *Mutator) mutateShootObject(object, old *unstructured.Unstructured) Resu
 	return s.MutateShoot(shoot, before)
 }
 
-// MutateSince returns the changes of a declaration that is the whole object, with its previous
-// revision; see MutateShootSince.
-func (s *Mutator) MutateSince(object, before *unstructured.Unstructured) Result {
+// MutateRevision returns the changes of a declaration that is the whole object, with its previous
+// revision; see MutateShootRevision.
+func (s *Mutator) MutateRevision(object, before *unstructured.Unstructured) Result {
 	if object == nil || object.GetDeletionTimestamp() != nil || object.GroupVersionKind().GroupKind() != kindShoot {
 		return s.Mutate(object, before)
 	}
@@ -61,7 +61,7 @@ func (s *Mutator) MutateSince(object, before *unstructured.Unstructured) Result 
 	if shoot == nil {
 		return Result{}
 	}
-	return s.MutateShootSince(shoot, toTyped[gardencorev1beta1.Shoot](before))
+	return s.MutateShootRevision(shoot, toTyped[gardencorev1beta1.Shoot](before))
 }
 
 // MutateCopy returns the object with the filled-in values, and the changes; the same object if

@@ -121,7 +121,7 @@ func (p *shootProfileSpec) hasCapabilities(machine *gardencorev1beta1.MachineTyp
 	}
 	return slices.ContainsFunc(version.CapabilityFlavors, func(flavor gardencorev1beta1.MachineImageFlavor) bool {
 		for _, definition := range p.spec.MachineCapabilities {
-			if !hasCommonValue(valuesOrAll(flavor, definition), valuesOrAll(machine.Capabilities, definition)) {
+			if !hasCommonValue(capabilityValues(flavor, definition), capabilityValues(machine.Capabilities, definition)) {
 				return false
 			}
 		}
@@ -129,7 +129,7 @@ func (p *shootProfileSpec) hasCapabilities(machine *gardencorev1beta1.MachineTyp
 	})
 }
 
-func valuesOrAll(capabilities gardencorev1beta1.Capabilities, definition gardencorev1beta1.CapabilityDefinition) []string {
+func capabilityValues(capabilities gardencorev1beta1.Capabilities, definition gardencorev1beta1.CapabilityDefinition) []string {
 	if values := capabilities[definition.Name]; len(values) > 0 {
 		return values
 	}

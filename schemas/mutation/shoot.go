@@ -36,16 +36,16 @@ func (s *Mutator) MutateShoot(shoot, old *gardencorev1beta1.Shoot) Result {
 	return s.mutateShoot(shoot, old, old == nil, false)
 }
 
-// MutateShootSince is Shoot for a declaration that is the whole Shoot, with its previous revision.
-// It repeats the mutations of new Shoots, as nothing else stores their results, and fills in
-// previous values. Without before, it is Shoot.
-func (s *Mutator) MutateShootSince(shoot, before *gardencorev1beta1.Shoot) Result {
+// MutateShootRevision is Shoot for a declaration that is the whole Shoot, with its previous
+// revision. It repeats the mutations of new Shoots, as nothing else stores their results, and fills
+// in previous values. Without before, it is Shoot.
+func (s *Mutator) MutateShootRevision(shoot, before *gardencorev1beta1.Shoot) Result {
 	return s.mutateShoot(shoot, before, true, false)
 }
 
-// MutateRenderedShoot is MutateShootSince for rendering, where the Shoot may be new or old. If no
-// supported version fits, it chooses the newest listed version, which the Shoot may have had before
-// its expiration. The result reports the problem, too.
+// MutateRenderedShoot is MutateShootRevision for rendering, where the Shoot may be new or old. If
+// no supported version fits, it chooses the newest listed version, which the Shoot may have had
+// before its expiration. The result reports the problem, too.
 func (s *Mutator) MutateRenderedShoot(shoot, before *gardencorev1beta1.Shoot) Result {
 	return s.mutateShoot(shoot, before, true, true)
 }
@@ -145,7 +145,7 @@ func (m *shootMutator) syncDNSCredentials() {
 // random range, but a declaration must give the same result each time. Source:
 // plugin/pkg/shoot/mutator (defaultShootNetworks).
 func (m *shootMutator) setNetworks() {
-	seed := m.ownSeed()
+	seed := m.seedOfShoot()
 	if m.shoot.Spec.Networking == nil {
 		return
 	}
@@ -268,8 +268,8 @@ func (m *shootMutator) setKubeReserved() {
 	reserve("pid", &kubelet.KubeReserved.PID, "20k")
 }
 
-// ownSeed returns the Seed of the Shoot, or nil if it has none or the Seed is unknown.
-func (m *shootMutator) ownSeed() *gardencorev1beta1.Seed {
+// seedOfShoot returns the Seed of the Shoot, or nil if it has none or the Seed is unknown.
+func (m *shootMutator) seedOfShoot() *gardencorev1beta1.Seed {
 	if name := m.shoot.Spec.SeedName; name != nil && *name != "" {
 		return m.findSeed(*name)
 	}

@@ -18,9 +18,9 @@ const (
 	RuleImagesUsable   = "shoot/images-usable"
 )
 
-// isShortened reports whether a version is incomplete, such as 1.34 or empty. Invalid text is not
-// shortened; validation reports it.
-func isShortened(version string) bool {
+// isIncompleteVersion reports whether a version is incomplete, such as 1.34 or empty. Invalid text
+// is not shortened; validation reports it.
+func isIncompleteVersion(version string) bool {
 	if version == "" {
 		return true
 	}
@@ -36,9 +36,9 @@ func isShortened(version string) bool {
 	return true
 }
 
-// IsOpenVersion reports whether a version is incomplete, so the API completes it from a cloud
+// IsIncompleteVersion reports whether a version is incomplete, so the API completes it from a cloud
 // profile.
-func IsOpenVersion(version string) bool { return isShortened(version) }
+func IsIncompleteVersion(version string) bool { return isIncompleteVersion(version) }
 
 // hasVersionPrefix reports whether a full version completes a shortened one.
 func hasVersionPrefix(full, short string) bool {
@@ -96,10 +96,10 @@ func (m *shootMutator) setKubernetesVersions() {
 
 func (m *shootMutator) setKubernetesVersion(field string, version *string, before string) {
 	written := *version
-	if !isShortened(written) {
+	if !isIncompleteVersion(written) {
 		return
 	}
-	if before != "" && !isShortened(before) && hasVersionPrefix(before, written) {
+	if before != "" && !isIncompleteVersion(before) && hasVersionPrefix(before, written) {
 		*version = before
 		m.recordChange(field, before, "the previous version")
 		return

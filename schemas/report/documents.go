@@ -16,8 +16,8 @@ type document struct {
 	root *yaml.Node
 }
 
-// documentMarker matches the begin or end of a document.
-var documentMarker = regexp.MustCompile(`^(---|\.\.\.)(\s|$)`)
+// documentMarkerPattern matches the begin or end of a document.
+var documentMarkerPattern = regexp.MustCompile(`^(---|\.\.\.)(\s|$)`)
 
 // splitDocuments parses the documents of a YAML or JSON file separately, so that a broken one does
 // not affect others.
@@ -25,7 +25,7 @@ func splitDocuments(lines []string) []*document {
 	var documents []*document
 	current := &document{}
 	for i, line := range lines {
-		if !documentMarker.MatchString(line) {
+		if !documentMarkerPattern.MatchString(line) {
 			current.lines = append(current.lines, line)
 			continue
 		}

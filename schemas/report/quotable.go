@@ -17,7 +17,7 @@ func quotableLines(text string, judge func(string) visibility) func(int) bool {
 	return func(line int) bool { return line >= 1 && line <= len(lines) && !canRevealSecret(lines[line-1], sh) }
 }
 
-// MayHoldSecrets reports whether a CUE file may contain an object with secret values.
-func MayHoldSecrets(text string) bool {
+// CanHoldSecrets reports whether a CUE file may contain an object with secret values.
+func CanHoldSecrets(text string) bool {
 	return encryptedPattern.MatchString(text) || cueVisibility(text) == secret
 }

@@ -75,7 +75,7 @@ func documentVisibilities(documents []*document, kinds func(schema.GroupVersionK
 
 // unparsedVisibility returns the shade of text without a readable object of a known kind.
 func unparsedVisibility(text string) visibility {
-	if secretKindPattern.MatchString(text) || mayHoldSecretValues(text, plainKindPattern) {
+	if secretKindPattern.MatchString(text) || canHoldSecretValues(text, plainKindPattern) {
 		return secret
 	}
 	return maybeSecret
@@ -84,7 +84,7 @@ func unparsedVisibility(text string) visibility {
 // cueVisibility returns the shade of CUE text without evaluation. It hides the whole text if a kind
 // is unclear or fields look like those of objects with secret values.
 func cueVisibility(text string) visibility {
-	if secretKindPattern.MatchString(text) || mayHoldSecretValues(text, plainCUEKindPattern) || computedLabelPattern.MatchString(text) {
+	if secretKindPattern.MatchString(text) || canHoldSecretValues(text, plainCUEKindPattern) || computedLabelPattern.MatchString(text) {
 		return secret
 	}
 	return maybeSecret
@@ -103,9 +103,9 @@ var (
 	computedLabelPattern = regexp.MustCompile(`"[^"\n]*\\[^("\n][^"\n]*"[ \t]*[?!]?[ \t]*:|\)[ \t]*[?!]?[ \t]*:`)
 )
 
-// mayHoldSecretValues reports whether the text has fields for secret values, or a kind that is not
+// canHoldSecretValues reports whether the text has fields for secret values, or a kind that is not
 // plain.
-func mayHoldSecretValues(text string, plain *regexp.Regexp) bool {
+func canHoldSecretValues(text string, plain *regexp.Regexp) bool {
 	return secretDataPattern.MatchString(text) || slices.ContainsFunc(kindFieldPattern.FindAllStringSubmatch(text, -1), func(found []string) bool {
 		return !plain.MatchString(found[1])
 	})

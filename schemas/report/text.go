@@ -16,7 +16,7 @@ const maxExcerptWidth = 120
 // writeText writes findings with their source lines and carets, and a summary.
 func writeText(w io.Writer, violations []schemas.Violation, o Options) error {
 	s := newSourceCache(o.ReadSource)
-	paint := newPainter(o.Colored)
+	paint := newColorizer(o.Colored)
 	var errors, warnings int
 	files := map[string]bool{}
 	var b strings.Builder
@@ -43,7 +43,7 @@ func writeText(w io.Writer, violations []schemas.Violation, o Options) error {
 		if errors == 0 {
 			verdict = "Valid: "
 		}
-		b.WriteString(verdict + strings.Join(nonEmpty(countNoun(errors, "error"), countNoun(warnings, "warning")), ", ") + " in " + countNoun(len(files), "file") + ".\n")
+		b.WriteString(verdict + strings.Join(withoutEmpty(countNoun(errors, "error"), countNoun(warnings, "warning")), ", ") + " in " + countNoun(len(files), "file") + ".\n")
 		if o.DocumentationHint {
 			b.WriteString(paint(color.Faint, "`pergola explain KIND.FIELD` says more about a field, `pergola explain RULE` about a rule in brackets.") + "\n")
 		}
@@ -62,7 +62,7 @@ func countNoun(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func nonEmpty(texts ...string) []string {
+func withoutEmpty(texts ...string) []string {
 	var out []string
 	for _, text := range texts {
 		if text != "" {
@@ -72,7 +72,7 @@ func nonEmpty(texts ...string) []string {
 	return out
 }
 
-func newPainter(colored bool) func(color.Attribute, string) string {
+func newColorizer(colored bool) func(color.Attribute, string) string {
 	return func(a color.Attribute, text string) string {
 		if !colored {
 			return text

@@ -23,34 +23,34 @@ func defaultingFunction(kind *structure.Kind) (object any, set func()) {
 	const core, operator, security, seedmanagement = gardencorev1beta1.GroupName, operatorv1alpha1.GroupName, securityv1alpha1.GroupName, seedmanagementv1alpha1.GroupName
 	switch kind.GVK.GroupKind() {
 	case schema.GroupKind{Group: core, Kind: "CloudProfile"}:
-		return newDefaulting(gardencorev1beta1.SetDefaults_CloudProfile)
+		return newDefaulter(gardencorev1beta1.SetDefaults_CloudProfile)
 	case schema.GroupKind{Group: core, Kind: "ControllerRegistration"}:
-		return newDefaulting(gardencorev1beta1.SetDefaults_ControllerRegistration)
+		return newDefaulter(gardencorev1beta1.SetDefaults_ControllerRegistration)
 	case schema.GroupKind{Group: core, Kind: "NamespacedCloudProfile"}:
-		return newDefaulting(gardencorev1beta1.SetDefaults_NamespacedCloudProfile)
+		return newDefaulter(gardencorev1beta1.SetDefaults_NamespacedCloudProfile)
 	case schema.GroupKind{Group: core, Kind: "Project"}:
-		return newDefaulting(gardencorev1beta1.SetDefaults_Project)
+		return newDefaulter(gardencorev1beta1.SetDefaults_Project)
 	case schema.GroupKind{Group: core, Kind: "SecretBinding"}:
-		return newDefaulting(gardencorev1beta1.SetDefaults_SecretBinding)
+		return newDefaulter(gardencorev1beta1.SetDefaults_SecretBinding)
 	case schema.GroupKind{Group: core, Kind: "Seed"}:
-		return newDefaulting(gardencorev1beta1.SetDefaults_Seed)
+		return newDefaulter(gardencorev1beta1.SetDefaults_Seed)
 	case schema.GroupKind{Group: core, Kind: "Shoot"}:
-		return newDefaulting(gardencorev1beta1.SetDefaults_Shoot)
+		return newDefaulter(gardencorev1beta1.SetDefaults_Shoot)
 	case schema.GroupKind{Group: operator, Kind: "Garden"}:
-		return newDefaulting(operatorv1alpha1.SetDefaults_Garden)
+		return newDefaulter(operatorv1alpha1.SetDefaults_Garden)
 	case schema.GroupKind{Group: security, Kind: "CredentialsBinding"}:
-		return newDefaulting(securityv1alpha1.SetDefaults_CredentialsBinding)
+		return newDefaulter(securityv1alpha1.SetDefaults_CredentialsBinding)
 	case schema.GroupKind{Group: seedmanagement, Kind: "Gardenlet"}:
-		return newDefaulting(seedmanagementv1alpha1.SetDefaults_Gardenlet)
+		return newDefaulter(seedmanagementv1alpha1.SetDefaults_Gardenlet)
 	case schema.GroupKind{Group: seedmanagement, Kind: "ManagedSeed"}:
-		return newDefaulting(seedmanagementv1alpha1.SetDefaults_ManagedSeed)
+		return newDefaulter(seedmanagementv1alpha1.SetDefaults_ManagedSeed)
 	case schema.GroupKind{Group: seedmanagement, Kind: "ManagedSeedSet"}:
-		return newDefaulting(seedmanagementv1alpha1.SetDefaults_ManagedSeedSet)
+		return newDefaulter(seedmanagementv1alpha1.SetDefaults_ManagedSeedSet)
 	}
 	return nil, nil
 }
 
-func newDefaulting[T any](set func(*T)) (object any, do func()) {
+func newDefaulter[T any](set func(*T)) (object any, do func()) {
 	o := new(T)
 	return o, func() { set(o) }
 }

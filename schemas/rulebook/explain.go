@@ -59,7 +59,7 @@ type RuleSummary struct {
 // Explain answers a question such as Shoot.spec.provider.workers, in which indices are optional.
 // Errors about unknown names suggest similar ones.
 func Explain(question string) (*Explanation, error) {
-	kind, field, others, err := parseQuestion(question)
+	kind, field, others, err := parseFieldReference(question)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func Explain(question string) (*Explanation, error) {
 		return nil, err
 	}
 	for _, rule := range rules {
-		concerns, wider := rule.IsAbout(e.Field)
+		concerns, wider := rule.IsForField(e.Field)
 		m := RuleSummary{ID: rule.ID, Severity: rule.Severity, Scope: rule.Scope, Title: rule.Title, Fields: rule.Fields, Class: rule.Class}
 		switch {
 		case wider && rule.Kind == "*":
@@ -123,7 +123,7 @@ func unknownField(kind *structure.Kind, path fieldpath.Path, name string, holder
 	switch known := holder.FieldNames(); {
 	case len(known) > 0:
 		return fmt.Errorf("%s has no field %q%s", where, name, suggestionOrList(name, known, "; its fields are "))
-	case holder.Open:
+	case holder.AllowsUnknownFields:
 		return fmt.Errorf("the fields of %s are not described here: any value is accepted", where)
 	}
 	return errors.New(where + " has no fields")

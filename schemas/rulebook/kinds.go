@@ -40,10 +40,10 @@ func Kinds() ([]string, error) {
 	return slices.Compact(list), nil
 }
 
-// parseQuestion splits a question such as Shoot.spec.provider into kind and field. Kinds of
+// parseFieldReference splits a question such as Shoot.spec.provider into kind and field. Kinds of
 // landscapes take precedence over kinds of extensions, and newer versions over older ones; others
 // names the rest.
-func parseQuestion(question string) (kind *structure.Kind, field string, others []string, err error) {
+func parseFieldReference(question string) (kind *structure.Kind, field string, others []string, err error) {
 	kinds, err := schemas.StructuralKinds()
 	if err != nil {
 		return nil, "", nil, err
@@ -105,7 +105,7 @@ func compareKinds(a, b *structure.Kind) int {
 
 // RulesOfKindName returns the rules of a kind by one of its names.
 func RulesOfKindName(name string) ([]schemas.Rule, error) {
-	kind, field, _, err := parseQuestion(name)
+	kind, field, _, err := parseFieldReference(name)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +115,8 @@ func RulesOfKindName(name string) ([]schemas.Rule, error) {
 	return RulesOfKind(kind.GVK)
 }
 
-// CompleteQuestion returns completions of a question: kinds, and fields after a dot.
-func CompleteQuestion(begin string) ([]string, error) {
+// CompleteFieldReference returns completions of a question: kinds, and fields after a dot.
+func CompleteFieldReference(begin string) ([]string, error) {
 	offers, err := Kinds()
 	if err != nil {
 		return nil, err

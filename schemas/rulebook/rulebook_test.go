@@ -202,7 +202,7 @@ func TestComplete(t *testing.T) {
 		"Shoot.nothing.":    {},
 		"extensions.Worker": {"extensions.Worker"},
 	} {
-		offers, err := CompleteQuestion(begin)
+		offers, err := CompleteFieldReference(begin)
 		require.NoError(t, err)
 		assert.Equal(t, want, append([]string{}, offers...), begin)
 	}

@@ -104,7 +104,7 @@ func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]an
 			c.checkValue(path.Append(name), child, object[name])
 		case n.Additional != nil:
 			c.checkMapValue(path.Append(fieldpath.Key(name)), n.Additional, name, object[name])
-		case !n.Open && (len(n.Properties) > 0 || n.Additional != nil || n.Type == "object"):
+		case !n.AllowsUnknownFields && (len(n.Properties) > 0 || n.Additional != nil || n.Type == "object"):
 			c.reportUnknownField(path.Append(name), name, n, object)
 		}
 	}
@@ -227,8 +227,8 @@ func (c *checker) checkIntOrString(path fieldpath.Path, n *Node, value any) {
 		if n.AllowsFraction {
 			return
 		}
-		if isTooWide(v) {
-			c.addFinding(path, "Invalid", tooWideMessage+"; put it in quotes")
+		if isIntegerOverflow(v) {
+			c.addFinding(path, "Invalid", integerOverflowMessage+"; put it in quotes")
 		} else if v != math.Trunc(v) {
 			c.addFinding(path, "TypeInvalid", "must be a whole number or text, but is %v; put it in quotes", v)
 		}
@@ -278,8 +278,8 @@ func (c *checker) checkNumber(path fieldpath.Path, n *Node, value any) bool {
 		return false
 	}
 	switch low, high := n.bounds(); {
-	case n.Type == "integer" && isTooWide(value):
-		c.addFinding(path, "Invalid", tooWideMessage)
+	case n.Type == "integer" && isIntegerOverflow(value):
+		c.addFinding(path, "Invalid", integerOverflowMessage)
 	case number < low || n.ExclusiveMin && number == low:
 		c.addFinding(path, "Invalid", "%v is too small: %s", value, n.rangeWords())
 	case number > high || n.ExclusiveMax && number == high:

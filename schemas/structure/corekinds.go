@@ -18,7 +18,7 @@ func CoreKinds() Kinds {
 		"spec": {Type: "object", Description: "The namespace as declared.", Properties: map[string]*Node{
 			"finalizers": {Type: "array", Items: &Node{Type: "string"}, Description: "Names that keep the namespace after its deletion."},
 		}},
-		"status": {Type: "object", Open: true, Description: "Set by the server."},
+		"status": {Type: "object", AllowsUnknownFields: true, Description: "Set by the server."},
 	})
 	immutable := func() *Node {
 		return &Node{Type: "boolean", Description: "Whether the data can never be changed again."}

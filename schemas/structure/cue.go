@@ -94,14 +94,14 @@ func (w *cueWriter) writeObject(n *Node, parent string) {
 			mark = "!"
 		}
 		w.WriteString(cueLabel(name) + mark + ": ")
-		w.writeNode(child, parent+strings.ToUpper(name[:1])+nonAlphanumeric.ReplaceAllString(name[1:], "_"))
+		w.writeNode(child, parent+strings.ToUpper(name[:1])+nonAlphanumericPattern.ReplaceAllString(name[1:], "_"))
 		w.WriteString("\n")
 	}
 	if n.Additional != nil {
 		w.WriteString("[string]: ")
 		w.writeNode(n.Additional, parent)
 		w.WriteString("\n")
-	} else if n.Open {
+	} else if n.AllowsUnknownFields {
 		w.WriteString("...\n")
 	}
 	w.WriteString("}")
@@ -191,7 +191,7 @@ func numberConstraint(n *Node) string {
 	return strings.Join(parts, " & ")
 }
 
-var nonAlphanumeric = regexp.MustCompile(`[^a-zA-Z0-9]`)
+var nonAlphanumericPattern = regexp.MustCompile(`[^a-zA-Z0-9]`)
 
 var plainLabelPattern = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9]*$`)
 

@@ -27,7 +27,7 @@ func KindFromGoType(gvk schema.GroupVersionKind, t reflect.Type, open ...string)
 				return nil, fmt.Errorf("reading the schema of %s: there is no field %s", gvk, path)
 			}
 		}
-		n.Open = true
+		n.AllowsUnknownFields = true
 	}
 	return &Kind{GVK: gvk, Root: root}, nil
 }
@@ -49,12 +49,12 @@ func nodeFromType(t reflect.Type, within []reflect.Type) (*Node, error) {
 	}
 	for _, outer := range within {
 		if outer == t {
-			return &Node{Open: true}, nil // a recursive type is expanded once
+			return &Node{AllowsUnknownFields: true}, nil // a recursive type is expanded once
 		}
 	}
 	within = append(within, t)
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return &Node{Open: true}, nil // custom JSON form, such as RawExtension
+		return &Node{AllowsUnknownFields: true}, nil // custom JSON form, such as RawExtension
 	}
 	var err error
 	n := &Node{}
@@ -81,7 +81,7 @@ func nodeFromType(t reflect.Type, within []reflect.Type) (*Node, error) {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		n.Type = "integer"
 	case reflect.Interface:
-		n.Open = true
+		n.AllowsUnknownFields = true
 	default:
 		err = fmt.Errorf("%s has no form in JSON", t)
 	}

@@ -86,7 +86,7 @@ func MetadataOnlyKind(gvk schema.GroupVersionKind) *Kind {
 	metadata := metadataNode(true)
 	metadata.Required = nil
 	metadata.Properties["name"].MinLength = nil
-	root := &Node{Type: "object", Open: true, Properties: map[string]*Node{"metadata": metadata}}
+	root := &Node{Type: "object", AllowsUnknownFields: true, Properties: map[string]*Node{"metadata": metadata}}
 	return &Kind{GVK: gvk, Root: root}
 }
 
@@ -146,7 +146,7 @@ func metadataNode(namespaced bool) *Node {
 			"creationTimestamp":          {Type: "string", Format: formatDateTime, Nullable: true, Description: "Set by the server."},
 			"deletionTimestamp":          {Type: "string", Format: formatDateTime, Nullable: true, Description: "Set by the server."},
 			"deletionGracePeriodSeconds": {Type: "integer", Description: "Set by the server."},
-			"managedFields":              {Type: "array", Items: &Node{Type: "object", Open: true}, Description: "Set by the server."},
+			"managedFields":              {Type: "array", Items: &Node{Type: "object", AllowsUnknownFields: true}, Description: "Set by the server."},
 		},
 	}
 	if namespaced {

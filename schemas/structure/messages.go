@@ -74,7 +74,7 @@ func (n *Node) describeValue(value any) string {
 	case bool:
 		return fmt.Sprintf("%v", v)
 	case float64:
-		if isTooWide(v) {
+		if isIntegerOverflow(v) {
 			return "a whole number of more than 64 bit"
 		}
 		return fmt.Sprintf("the number %v", v)
@@ -103,14 +103,14 @@ func valueTypeWords(value any) string {
 	return fmt.Sprintf("a value of the Go type %T", value)
 }
 
-// isTooWide reports whether a number is an integer beyond 64 bit, which YAML and JSON readers
-// return as a float.
-func isTooWide(value any) bool {
+// isIntegerOverflow reports whether a number is an integer beyond 64 bit, which YAML and JSON
+// readers return as a float.
+func isIntegerOverflow(value any) bool {
 	number, ok := value.(float64)
 	return ok && (number < math.MinInt64 || number >= -math.MinInt64)
 }
 
-const tooWideMessage = "is a whole number of more than 64 bit, which the API cannot hold"
+const integerOverflowMessage = "is a whole number of more than 64 bit, which the API cannot hold"
 
 // quoteText returns the wrong text, or a placeholder if it may be secret.
 func (n *Node) quoteText(text string) string {

@@ -20,8 +20,8 @@ type Node struct {
 	Description string
 	// Nullable values may be null. Otherwise null means absent, as in the API server.
 	Nullable bool
-	// Open objects may have fields that are not in Properties.
-	Open bool
+	// AllowsUnknownFields objects may have fields that are not in Properties.
+	AllowsUnknownFields bool
 	// Sensitive values are never quoted in messages.
 	Sensitive bool
 	// HidesUnknownNames hides names of unknown fields, which may be misplaced values.
@@ -89,7 +89,7 @@ func KindFromForeignCRD(gvk schema.GroupVersionKind, namespaced bool, props *api
 	whole = true
 	root, err := nodeFromProps(props, "", func(error) error { whole = false; return nil })
 	if err != nil { // unknown constructs are not errors here
-		root, whole = &Node{Type: "object", Open: true}, false
+		root, whole = &Node{Type: "object", AllowsUnknownFields: true}, false
 	}
 	completeRoot(root, gvk, namespaced)
 	return &Kind{GVK: gvk, Namespaced: namespaced, Root: root}, whole
@@ -103,8 +103,8 @@ func rejectUnknown(err error) error { return err }
 func nodeFromProps(props *apiextensionsv1.JSONSchemaProps, path string, unknown func(error) error) (*Node, error) {
 	n := &Node{
 		Type: props.Type, Description: props.Description, Nullable: props.Nullable,
-		Open:        props.XPreserveUnknownFields != nil && *props.XPreserveUnknownFields,
-		IntOrString: props.XIntOrString, Required: slices.Sorted(slices.Values(props.Required)), Format: props.Format,
+		AllowsUnknownFields: props.XPreserveUnknownFields != nil && *props.XPreserveUnknownFields,
+		IntOrString:         props.XIntOrString, Required: slices.Sorted(slices.Values(props.Required)), Format: props.Format,
 		Minimum: props.Minimum, Maximum: props.Maximum, ExclusiveMin: props.ExclusiveMinimum, ExclusiveMax: props.ExclusiveMaximum,
 		MinLength: props.MinLength, MaxLength: props.MaxLength, MinItems: props.MinItems, MaxItems: props.MaxItems,
 		MinProperties: props.MinProperties, MaxProperties: props.MaxProperties, ListKeys: props.XListMapKeys,
@@ -185,7 +185,7 @@ func (n *Node) readChildren(props *apiextensionsv1.JSONSchemaProps, path string,
 		}
 	}
 	if extra := props.AdditionalProperties; extra != nil && extra.Schema == nil && extra.Allows {
-		n.Open = true
+		n.AllowsUnknownFields = true
 	}
 	if props.Items != nil && props.Items.Schema != nil {
 		if n.Items, err = nodeFromProps(props.Items.Schema, path+"[*]", unknown); err != nil {

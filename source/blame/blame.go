@@ -25,9 +25,9 @@ type Commit struct {
 	Subject string    `json:"subject"`
 }
 
-// Answer is a commit, or the reason why there is none. With a commit, Reason says what is
+// Result is a commit, or the reason why there is none. With a commit, Reason says what is
 // uncertain.
-type Answer struct {
+type Result struct {
 	Commit *Commit `json:"commit,omitempty"`
 	Reason string  `json:"reason,omitempty"`
 }
@@ -63,45 +63,45 @@ func Open(dir string, limits Limits) (*Repository, error) {
 
 // BlameLine returns the commit that wrote a line (from 1) of a file in the work tree. It returns an
 // error for obstacles, such as a damaged repository or the end of ctx.
-func (r *Repository) BlameLine(ctx context.Context, file string, line int) (Answer, error) {
-	var answer Answer
+func (r *Repository) BlameLine(ctx context.Context, file string, line int) (Result, error) {
+	var answer Result
 	err := panics.AsError(func() (err error) { // go-git panics on a damaged repository
 		answer, err = r.blameLine(ctx, file, line)
 		return err
 	})()
 	if err != nil {
-		return Answer{}, fmt.Errorf("blame line %d of %s: %w", line, file, err)
+		return Result{}, fmt.Errorf("blame line %d of %s: %w", line, file, err)
 	}
 	return answer, nil
 }
 
-func (r *Repository) blameLine(ctx context.Context, file string, line int) (Answer, error) {
+func (r *Repository) blameLine(ctx context.Context, file string, line int) (Result, error) {
 	name, err := r.pathInRepository(file)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	commit, err := r.repo.Head()
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	if commit == nil {
-		return Answer{Reason: "not committed yet"}, nil
+		return Result{Reason: "not committed yet"}, nil
 	}
 	at := linePosition{commit: commit, file: name, line: line}
 	committed, err := at.fileText(r.limits.FileSize)
 	if errors.Is(err, gitobject.ErrFileNotFound) {
-		return Answer{Reason: "not committed yet"}, nil
+		return Result{Reason: "not committed yet"}, nil
 	}
 	if err != nil {
-		return Answer{Reason: err.Error()}, nil
+		return Result{Reason: err.Error()}, nil
 	}
 	current, err := r.workTreeText(file, committed)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	former, same := matchLine(committed, current, line)
 	if !same {
-		return Answer{Reason: "not committed yet"}, nil
+		return Result{Reason: "not committed yet"}, nil
 	}
 	at.line = former
 	return r.findCommit(ctx, at)
@@ -140,21 +140,21 @@ func (r *Repository) workTreeText(file, committed string) (string, error) {
 }
 
 // findCommit goes from commit to commit while the line is unchanged.
-func (r *Repository) findCommit(ctx context.Context, at linePosition) (Answer, error) {
+func (r *Repository) findCommit(ctx context.Context, at linePosition) (Result, error) {
 	for range r.limits.Commits {
 		if err := ctx.Err(); err != nil {
-			return Answer{}, err
+			return Result{}, err
 		}
 		former, moved, end, err := r.positionInParent(ctx, at)
 		if err != nil {
-			return Answer{}, err
+			return Result{}, err
 		}
 		if !moved {
-			return Answer{Commit: newCommit(at.commit), Reason: end}, nil
+			return Result{Commit: newCommit(at.commit), Reason: end}, nil
 		}
 		at = former
 	}
-	return Answer{Reason: fmt.Sprintf("older than the last %d commits, which were searched", r.limits.Commits)}, nil
+	return Result{Reason: fmt.Sprintf("older than the last %d commits, which were searched", r.limits.Commits)}, nil
 }
 
 // Reasons why the real commit may be older.

@@ -52,7 +52,7 @@ func (h *history) commit(subject string, parents ...plumbing.Hash) plumbing.Hash
 }
 
 // line blames the first line that contains a text.
-func (h *history) line(file, text string, limits Limits) Answer {
+func (h *history) line(file, text string, limits Limits) Result {
 	h.t.Helper()
 	data, err := os.ReadFile(file)
 	require.NoError(h.t, err)
@@ -66,7 +66,7 @@ func (h *history) line(file, text string, limits Limits) Answer {
 		}
 	}
 	h.t.Fatalf("no line of %s has %q", file, text)
-	return Answer{}
+	return Result{}
 }
 
 func (h *history) subject(file, text string) string {

@@ -56,7 +56,7 @@ type Result struct {
 	RemovedDuplicates int
 }
 
-var markerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@:-]{0,99}$`)
+var markerNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@:-]{0,99}$`)
 
 // RetryPolicy limits retries of temporary refusals.
 type RetryPolicy struct {
@@ -83,7 +83,7 @@ func (f *Forge) EnsureComment(ctx context.Context, repository string, number int
 	if number <= 0 {
 		return Result{}, fmt.Errorf("pull request %d: want a number from 1 on", number)
 	}
-	if !markerName.MatchString(c.Marker) {
+	if !markerNamePattern.MatchString(c.Marker) {
 		return Result{}, fmt.Errorf("marker %q: want up to 100 letters, digits and ._/@:-", boundedLine(c.Marker, 120))
 	}
 	empty := strings.TrimSpace(c.Body) == ""

@@ -141,11 +141,11 @@ func apiURL(provider, given string) (*url.URL, error) {
 	return u, nil
 }
 
-var repositoryName = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+$`)
+var repositoryNamePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+$`)
 
 // checkRepository rejects names that would become another path of the API.
 func checkRepository(name string) error {
-	if !repositoryName.MatchString(name) || strings.Contains("/"+name+"/", "/../") || strings.Contains("/"+name+"/", "/./") {
+	if !repositoryNamePattern.MatchString(name) || strings.Contains("/"+name+"/", "/../") || strings.Contains("/"+name+"/", "/./") {
 		return fmt.Errorf("repository %q: want owner/name", name)
 	}
 	return nil

@@ -35,14 +35,14 @@ type Status struct {
 	Target string
 }
 
-var commitName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var commitHashPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // SetStatus sets a status, in one try: Temporary reports whether to retry.
 func (f *Forge) SetStatus(ctx context.Context, repository, commit string, s Status) error {
 	if err := checkRepository(repository); err != nil {
 		return err
 	}
-	if !commitName.MatchString(commit) {
+	if !commitHashPattern.MatchString(commit) {
 		return fmt.Errorf("commit %q: want 40 or 64 hexadecimal digits", boundedLine(commit, 80))
 	}
 	s.Description = boundedLine(s.Description, map[bool]int{true: 255, false: 140}[f.provider == GitLab])

@@ -19,8 +19,8 @@ const (
 	resultInvalid   = "invalid"
 )
 
-// Answer is the body of each answer except the stream of a followed sync.
-type Answer struct {
+// Response is the body of each answer except the stream of a followed sync.
+type Response struct {
 	// Result is one word: requested, ignored, ping, refused, replayed, limited, too_large or
 	// invalid.
 	Result string `json:"result"`
@@ -28,17 +28,17 @@ type Answer struct {
 	Message string `json:"message"`
 }
 
-func (r *Receiver) writeAnswer(w http.ResponseWriter, receiver, result string, status int, message string) {
+func (r *Receiver) writeResponse(w http.ResponseWriter, receiver, result string, status int, message string) {
 	r.metrics.requests.WithLabelValues(receiver, result).Inc()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	// the client may have disconnected
-	_ = json.NewEncoder(w).Encode(Answer{Result: result, Message: message})
+	_ = json.NewEncoder(w).Encode(Response{Result: result, Message: message})
 }
 
-func (r *Receiver) answerRateLimited(w http.ResponseWriter, receiver string) {
+func (r *Receiver) respondRateLimited(w http.ResponseWriter, receiver string) {
 	w.Header().Set("Retry-After", "5")
-	r.writeAnswer(w, receiver, resultLimited, http.StatusTooManyRequests, "too many requests")
+	r.writeResponse(w, receiver, resultLimited, http.StatusTooManyRequests, "too many requests")
 }
 
 // counters are the counters of requests. Only proven requests have the label receiver: strangers

@@ -18,9 +18,9 @@ import (
 
 // Limits for the answers that a Client reads and waits for.
 const (
-	maxLineLength  = 64 << 10
-	silenceTimeout = 4 * heartbeat
-	answerTimeout  = 30 * time.Second
+	maxLineLength   = 64 << 10
+	silenceTimeout  = 4 * heartbeat
+	responseTimeout = 30 * time.Second
 )
 
 // Client requests a sync, like the post-receive hook of a bare repository.
@@ -36,15 +36,15 @@ type Client struct {
 
 // RefusedError is an answer without a requested sync.
 type RefusedError struct {
-	Status int
-	Answer Answer
+	Status   int
+	Response Response
 }
 
 func (e *RefusedError) Error() string {
-	if e.Answer.Message == "" {
+	if e.Response.Message == "" {
 		return fmt.Sprintf("it answered %d %s", e.Status, http.StatusText(e.Status))
 	}
-	return fmt.Sprintf("it answered %d: %s", e.Status, e.Answer.Message)
+	return fmt.Sprintf("it answered %d: %s", e.Status, e.Response.Message)
 }
 
 // RequestSync sends one push to the receiver NAMESPACE/LANDSCAPE/NAME and, with tell, follows the
@@ -53,7 +53,7 @@ func (e *RefusedError) Error() string {
 func (c *Client) RequestSync(ctx context.Context, receiver string, push Push, tell func(Progress)) (last Progress, followed bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	body, err := json.Marshal(map[string]string{"ref": push.Ref, "commit": push.Commit, "by": push.By})
+	body, err := json.Marshal(map[string]string{"ref": push.Ref, "commit": push.Commit, "by": push.Pusher})
 	if err != nil {
 		return Progress{}, false, err
 	}
@@ -71,7 +71,7 @@ func (c *Client) RequestSync(ctx context.Context, receiver string, push Push, te
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pergola")
 
-	silence := time.AfterFunc(answerTimeout, func() { cancel(errors.New("it does not answer")) })
+	silence := time.AfterFunc(responseTimeout, func() { cancel(errors.New("it does not answer")) })
 	defer silence.Stop()
 	res, err := c.HTTP.Do(req)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Client) RequestSync(ctx context.Context, receiver string, push Push, te
 	}
 	defer res.Body.Close()
 	if res.Header.Get("Content-Type") != ContentType {
-		var answer Answer
+		var answer Response
 		data, _ := io.ReadAll(io.LimitReader(res.Body, maxLineLength)) // a partial body suffices
 		// otherwise the status says it
 		_ = json.Unmarshal(data, &answer)

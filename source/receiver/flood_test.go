@@ -64,7 +64,7 @@ func TestBurstIsOneSync(t *testing.T) {
 	require.Eventually(t, func() bool { return len(f.requestedPushes()) == 1 && f.clock.HasWaiters() }, time.Minute, time.Millisecond)
 	f.clock.Step(debounceInterval)
 	require.Eventually(t, func() bool { return f.pendingBursts() == 0 }, time.Minute, time.Millisecond)
-	assert.Equal(t, []Push{{Ref: "refs/heads/main", Commit: commit, By: "ada"}}, f.requestedPushes(), "10,000 requests are one sync")
+	assert.Equal(t, []Push{{Ref: "refs/heads/main", Commit: commit, Pusher: "ada"}}, f.requestedPushes(), "10,000 requests are one sync")
 
 	// A change during the burst is synced at its end: only the newest.
 	f.clock.Step(time.Minute)

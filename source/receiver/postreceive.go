@@ -23,8 +23,8 @@ type PostReceive struct {
 	Client *Client
 	// Receivers are NAMESPACE/LANDSCAPE/NAME each.
 	Receivers []string
-	// By is the pusher, if known.
-	By string
+	// Pusher is the pusher, if known.
+	Pusher string
 	// Follow enables following of the syncs, Within limits its duration.
 	Follow        bool
 	FollowTimeout time.Duration
@@ -46,10 +46,10 @@ func ParsePushes(in io.Reader, by string) ([]Push, error) {
 		if len(fields) == 0 {
 			continue
 		}
-		if len(fields) != 3 || !commitName.MatchString(fields[0]) || !commitName.MatchString(fields[1]) {
+		if len(fields) != 3 || !commitHashPattern.MatchString(fields[0]) || !commitHashPattern.MatchString(fields[1]) {
 			return nil, errors.New("standard input is not from a post-receive hook of Git: each line has to be OLD NEW REF")
 		}
-		push := Push{Ref: boundedText(fields[2], 255), Commit: fields[1], By: boundedText(by, 100)}
+		push := Push{Ref: boundedText(fields[2], 255), Commit: fields[1], Pusher: boundedText(by, 100)}
 		if strings.Trim(push.Commit, "0") == "" {
 			push.Commit = ""
 		}
@@ -61,7 +61,7 @@ func ParsePushes(in io.Reader, by string) ([]Push, error) {
 		return nil, fmt.Errorf("reading the pushed refs: %w", err)
 	}
 	if len(out) > maxRefs {
-		return []Push{{By: boundedText(by, 100)}}, nil
+		return []Push{{Pusher: boundedText(by, 100)}}, nil
 	}
 	return out, nil
 }

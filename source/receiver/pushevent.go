@@ -38,7 +38,7 @@ type pushEvent struct {
 	By     string `json:"by"`
 }
 
-var commitName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var commitHashPattern = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // maxNesting bounds the nesting of a delivery.
 const maxNesting = 64
@@ -86,7 +86,7 @@ func parsePush(receiver landscapev1alpha1.ReceiverType, header http.Header, body
 	if receiver == landscapev1alpha1.ReceiverHMAC {
 		commit = m.Commit
 	}
-	if !commitName.MatchString(commit) || strings.Trim(commit, "0") == "" {
+	if !commitHashPattern.MatchString(commit) || strings.Trim(commit, "0") == "" {
 		commit = ""
 	}
 	by := m.By
@@ -95,7 +95,7 @@ func parsePush(receiver landscapev1alpha1.ReceiverType, header http.Header, body
 			by = name
 		}
 	}
-	return Push{Ref: boundedText(m.Ref, 255), Commit: commit, By: boundedText(by, 100)}, kindPush, nil
+	return Push{Ref: boundedText(m.Ref, 255), Commit: commit, Pusher: boundedText(by, 100)}, kindPush, nil
 }
 
 // jsonPayload extracts JSON from a form, which GitHub and Gitea send if configured so.

@@ -77,13 +77,13 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		r.writeAnswer(w, "", resultInvalid, http.StatusMethodNotAllowed, "only POST is answered here")
+		r.writeResponse(w, "", resultInvalid, http.StatusMethodNotAllowed, "only POST is answered here")
 		return
 	}
 	sender := r.senderOf(req)
 	if !r.rateLimits.allowRequest(req.URL.Path, sender) {
 		limitReadTime(w)
-		r.answerRateLimited(w, "")
+		r.respondRateLimited(w, "")
 		return
 	}
 	body := &requestBody{memory: r.bodyMemory, sender: sender}
@@ -91,18 +91,18 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	switch status := body.read(w, req); status {
 	case http.StatusOK:
 	case http.StatusTooManyRequests:
-		r.answerRateLimited(w, "")
+		r.respondRateLimited(w, "")
 		return
 	default:
 		r.rateLimits.countFailure(sender) // including senders whose body never arrives
-		r.writeAnswer(w, "", resultTooLarge, status, "the body is larger than 1 MiB, compressed, or did not arrive")
+		r.writeResponse(w, "", resultTooLarge, status, "the body is larger than 1 MiB, compressed, or did not arrive")
 		return
 	}
 	name, target, known := r.targetOf(req)
 	proof, proven := verifyProof(target, known, req.Header, body.data, r.clock.Now())
 	if !proven {
 		r.rateLimits.countFailure(sender)
-		r.writeAnswer(w, "", resultRefused, http.StatusNotFound, "no such receiver, or a wrong secret")
+		r.writeResponse(w, "", resultRefused, http.StatusNotFound, "no such receiver, or a wrong secret")
 		return
 	}
 	r.serveDelivery(w, req, delivery{name: name, target: target, proof: proof, source: sender.source, body: body})
@@ -120,16 +120,16 @@ type delivery struct {
 func (r *Receiver) serveDelivery(w http.ResponseWriter, req *http.Request, d delivery) {
 	label := d.name.String()
 	if !r.rateLimits.allowDelivery(label) {
-		r.answerRateLimited(w, label)
+		r.respondRateLimited(w, label)
 		return
 	}
 	if d.proof.replayKey != "" {
 		switch ok, full := r.usedSignatures.add(label, d.proof.replayKey, d.proof.until); {
 		case full:
-			r.answerRateLimited(w, label)
+			r.respondRateLimited(w, label)
 			return
 		case !ok:
-			r.writeAnswer(w, label, resultReplayed, http.StatusConflict, "this signature was used before")
+			r.writeResponse(w, label, resultReplayed, http.StatusConflict, "this signature was used before")
 			return
 		}
 	}
@@ -138,17 +138,17 @@ func (r *Receiver) serveDelivery(w http.ResponseWriter, req *http.Request, d del
 	d.body.release()
 	switch {
 	case err != nil:
-		r.writeAnswer(w, label, resultInvalid, http.StatusBadRequest, "the body does not have the form of a push")
+		r.writeResponse(w, label, resultInvalid, http.StatusBadRequest, "the body does not have the form of a push")
 	case kind == kindPing:
-		r.writeAnswer(w, label, resultPing, http.StatusOK, "pong")
+		r.writeResponse(w, label, resultPing, http.StatusOK, "pong")
 	case kind == kindOther || !isFollowed(d.target.Ref, push.Ref):
-		r.writeAnswer(w, label, resultIgnored, http.StatusAccepted, "this landscape does not follow it")
+		r.writeResponse(w, label, resultIgnored, http.StatusAccepted, "this landscape does not follow it")
 	case d.target.Type == landscapev1alpha1.ReceiverHMAC && req.URL.Query().Get("follow") == "true":
 		r.streamSync(w, req, d.name, push)
 	default:
 		r.log.V(1).Info("push received", "receiver", label, "ref", push.Ref, "commit", push.Commit)
 		r.debouncer.add(d.name.key(), push)
-		r.writeAnswer(w, label, resultRequested, http.StatusAccepted, "a sync was requested")
+		r.writeResponse(w, label, resultRequested, http.StatusAccepted, "a sync was requested")
 	}
 }
 
@@ -164,13 +164,13 @@ func (n receiverName) String() string {
 
 func (n receiverName) key() Key { return Key{Namespace: n.namespace, Name: n.landscape} }
 
-var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+var objectNamePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 
 // targetOf returns the receiver of a path. It does not look up invalid names.
 func (r *Receiver) targetOf(req *http.Request) (receiverName, Target, bool) {
 	path, ok := strings.CutPrefix(req.URL.Path, Prefix)
 	parts := strings.Split(path, "/")
-	if !ok || len(parts) != 3 || !objectName.MatchString(parts[0]) || !objectName.MatchString(parts[1]) || !objectName.MatchString(parts[2]) {
+	if !ok || len(parts) != 3 || !objectNamePattern.MatchString(parts[0]) || !objectNamePattern.MatchString(parts[1]) || !objectNamePattern.MatchString(parts[2]) {
 		return receiverName{}, Target{}, false
 	}
 	target, ok := r.requester.Receiver(req.Context(), parts[0], parts[1], parts[2])

@@ -135,7 +135,7 @@ func targetsOfType(kind landscapev1alpha1.ReceiverType) map[string]Target {
 
 type header map[string]string
 
-func (f *fixture) post(t *testing.T, path string, h header, body string) (int, Answer) {
+func (f *fixture) post(t *testing.T, path string, h header, body string) (int, Response) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, f.server.URL+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func (f *fixture) post(t *testing.T, path string, h header, body string) (int, A
 	data, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	f.log.add(string(data))
-	var a Answer
+	var a Response
 	require.NoError(t, json.Unmarshal(data, &a), string(data))
 	return res.StatusCode, a
 }
@@ -193,7 +193,7 @@ func TestPushFormats(t *testing.T) {
 			assert.Equal(t, http.StatusAccepted, status)
 			assert.Equal(t, resultRequested, a.Result)
 			require.Eventually(t, func() bool { return len(f.requestedPushes()) == 1 }, time.Minute, time.Millisecond)
-			assert.Equal(t, Push{Ref: "refs/heads/main", Commit: commit, By: "ada"}, f.requestedPushes()[0])
+			assert.Equal(t, Push{Ref: "refs/heads/main", Commit: commit, Pusher: "ada"}, f.requestedPushes()[0])
 
 			other := pushOf("refs/heads/feature", commit)
 			_, a = f.post(t, "/hooks/garden/prod/push", headers(other, "push"), other)
@@ -225,7 +225,7 @@ func TestSignedByGitLab(t *testing.T) {
 	key := []byte("a key of GitLab, not to be seen.")
 	f := newServerFixture(t, map[string]Target{"garden/prod/push": {Type: landscapev1alpha1.ReceiverGitLab, Token: []byte("whsec_YSBrZXkgb2YgR2l0TGFiLCBub3QgdG8gYmUgc2Vlbi4=")}})
 	body := pushOf("refs/heads/main", commit)
-	send := func(id string, at time.Time, key []byte) (int, Answer) {
+	send := func(id string, at time.Time, key []byte) (int, Response) {
 		stamp := fmt.Sprint(at.Unix())
 		return f.post(t, "/hooks/garden/prod/push", header{
 			"X-Gitlab-Event": "Push Hook", "Webhook-Id": id, "Webhook-Timestamp": stamp,
@@ -256,7 +256,7 @@ func TestHMAC(t *testing.T) {
 	_, a := f.post(t, path, h, body)
 	assert.Equal(t, resultRequested, a.Result)
 	require.Eventually(t, func() bool { return len(f.requestedPushes()) == 1 }, time.Minute, time.Millisecond)
-	assert.Equal(t, Push{Ref: "refs/heads/main", Commit: commit, By: "ada[31m"}, f.requestedPushes()[0])
+	assert.Equal(t, Push{Ref: "refs/heads/main", Commit: commit, Pusher: "ada[31m"}, f.requestedPushes()[0])
 
 	status, a := f.post(t, path, h, body)
 	assert.Equal(t, http.StatusConflict, status)
@@ -291,7 +291,7 @@ func TestStrangersLearnNothing(t *testing.T) {
 	f := newServerFixture(t, targetsOfType(landscapev1alpha1.ReceiverGitHub))
 	type seen struct {
 		status int
-		answer Answer
+		answer Response
 	}
 	var all []seen
 	for _, path := range []string{"/hooks/garden/prod/push", "/hooks/garden/prod/other", "/hooks/garden/nope/push", "/hooks/x", "/", "/hooks/garden/prod/push/more", "/hooks/%2e%2e/prod/push", "/hooks/garden/prod/" + strings.Repeat("a", 4000)} {

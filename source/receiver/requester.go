@@ -47,9 +47,9 @@ type Push struct {
 	// Commit is the commit that the ref points to now; it is "" if unknown, or if the ref was
 	// deleted.
 	Commit string
-	// By is the pusher, for people; it is "" if unknown. It is the sender's claim, bounded and
+	// Pusher is the pusher, for people; it is "" if unknown. It is the sender's claim, bounded and
 	// without control characters.
-	By string
+	Pusher string
 }
 
 // Phases of a Progress.

@@ -24,7 +24,7 @@ func (r *Receiver) streamSync(w http.ResponseWriter, req *http.Request, name rec
 		defer func() { <-r.streams }()
 	default:
 		r.debouncer.add(name.key(), push)
-		r.writeAnswer(w, name.String(), resultRequested, http.StatusAccepted, "a sync was requested; it cannot be followed, because too many are followed")
+		r.writeResponse(w, name.String(), resultRequested, http.StatusAccepted, "a sync was requested; it cannot be followed, because too many are followed")
 		return
 	}
 	ctx, cancel := context.WithCancel(req.Context())
@@ -33,7 +33,7 @@ func (r *Receiver) streamSync(w http.ResponseWriter, req *http.Request, name rec
 	r.debouncer.add(name.key(), push)
 	if err != nil {
 		r.log.Info("a sync cannot be followed", "receiver", name.String(), "error", err.Error())
-		r.writeAnswer(w, name.String(), resultRequested, http.StatusAccepted, "a sync was requested; it cannot be followed at the moment")
+		r.writeResponse(w, name.String(), resultRequested, http.StatusAccepted, "a sync was requested; it cannot be followed at the moment")
 		return
 	}
 	r.metrics.requests.WithLabelValues(name.String(), resultRequested).Inc()

@@ -131,13 +131,13 @@ func (k sshKey) checkValidity(now time.Time) error {
 		return fmt.Errorf("is valid only from %s on", k.validAfter.Format(time.RFC3339))
 	case !k.validBefore.IsZero() && !now.Before(k.validBefore):
 		return fmt.Errorf("was valid only until %s", k.validBefore.Format(time.RFC3339))
-	case len(k.namespaces) > 0 && !matchesAny(k.namespaces, sshNamespace):
+	case len(k.namespaces) > 0 && !isAnyMatch(k.namespaces, sshNamespace):
 		return fmt.Errorf("is not trusted for Git, only for %s", strings.Join(k.namespaces, ", "))
 	}
 	return nil
 }
 
-func matchesAny(patterns []string, name string) bool {
+func isAnyMatch(patterns []string, name string) bool {
 	for _, pattern := range patterns {
 		if ok, err := path.Match(pattern, name); err == nil && ok {
 			return true

@@ -268,7 +268,7 @@ func (w *testEnvironment) startEngine(class string, tweaks ...func(*processOptio
 	w.Helper()
 	s := processOptions{config: rest.CopyConfig(suite.config), line: &transport{}, cluster: resourcemanager.SourceOptions("")}
 	s.cluster.Cooldown = 50 * time.Millisecond
-	s.manager = resourcemanager.Options{Class: class, Namespace: w.ns, Log: w.log(), Pace: resourcemanager.Pace{StartupGrace: time.Second}}
+	s.manager = resourcemanager.Options{Class: class, Namespace: w.ns, Log: w.log(), Timing: resourcemanager.Timing{StartupGrace: time.Second}}
 	for _, tweak := range tweaks {
 		tweak(&s)
 	}

@@ -47,7 +47,7 @@ func (w *testEnvironment) startCandidate() *leaderCandidate {
 	})
 	require.NoError(w, err)
 	c.elected = mgr.Elected()
-	work, err := resourcemanager.New(resourcemanager.Options{Source: cluster, Target: cluster, Class: "seed", Namespace: w.ns, Log: w.log(), Pace: resourcemanager.Pace{StartupGrace: maxDelay}})
+	work, err := resourcemanager.New(resourcemanager.Options{Source: cluster, Target: cluster, Class: "seed", Namespace: w.ns, Log: w.log(), Timing: resourcemanager.Timing{StartupGrace: maxDelay}})
 	require.NoError(w, err)
 	require.NoError(w, mgr.Add(work))
 	ctx, cancel := context.WithCancel(w.ctx)

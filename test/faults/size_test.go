@@ -97,7 +97,7 @@ func TestManyManagedResources(t *testing.T) {
 		group.Wait()
 	}
 	mr := func(i int) string { return fmt.Sprintf("thing-%d", i) }
-	w.startEngine("seed", func(s *processOptions) { s.manager.Pace.Workers = 20 })
+	w.startEngine("seed", func(s *processOptions) { s.manager.Timing.Workers = 20 })
 	each(func(i int) {
 		w.writeDataSecret("data-"+mr(i), objects(i, "1"))
 		w.create(fmt.Sprintf("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: %s, namespace: NS}, spec: {class: seed, secretRefs: [{name: data-%[1]s}]}}", mr(i)))

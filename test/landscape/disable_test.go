@@ -65,7 +65,7 @@ func testDisableLargeComponent(t *testing.T, s *testStage) {
 		}
 	}
 	assert.Equal(t, []owner.BundleState{{
-		Bundle: "vpa", Cluster: runtimeCluster, Objects: len(resources), State: owner.StateLeftOver,
+		Bundle: "vpa", Cluster: runtimeCluster, Objects: len(resources), State: owner.StateOrphaned,
 		Message: "its component is no longer enabled: the next apply removes it",
 	}}, left)
 	assert.Len(t, p.Items, len(resources))
@@ -144,7 +144,7 @@ func testDisableSmallComponent(t *testing.T, s *testStage) {
 	assert.Empty(t, report.Held)
 	assert.Equal(t, 2, countTexts(c.writtenObjects(), "ManagedResource garden/system", "Secret garden/managedresource-system-"), "each is said to be deleted once")
 	assert.Empty(t, c.missingObjects(), "nothing was gone before")
-	assert.Equal(t, 2, report.Written.Carriers)
+	assert.Equal(t, 2, report.Written.DeliveryObjects)
 	assert.Equal(t, 1, report.Written.Created)
 	assert.Contains(t, c.writtenObjects(), "created Deployment garden/etcd-druid", "it comes after system, which is disabled")
 	gone := before.without(s.snapshot())

@@ -49,7 +49,7 @@ func (b BlockReasons) WithReason(e flow.Event) flow.Event {
 // firstUnmetReason returns the cause of the first unmet need.
 func (b BlockReasons) firstUnmetReason(id, otherwise string) string {
 	for _, edge := range b.needs[id] {
-		if why := b.reasons[edge.ID]; why != "" && !satisfies(b.states[edge.ID], edge.Until) {
+		if why := b.reasons[edge.ID]; why != "" && !isSatisfied(b.states[edge.ID], edge.Until) {
 			return why
 		}
 	}
@@ -65,8 +65,8 @@ func (b BlockReasons) SetReasons(nodes []flow.NodeResult) {
 	}
 }
 
-// satisfies reports whether the state of a step satisfies an edge that waits for until.
-func satisfies(state, until flow.State) bool {
+// isSatisfied reports whether the state of a step satisfies an edge that waits for until.
+func isSatisfied(state, until flow.State) bool {
 	switch until {
 	case flow.Applied:
 		return state == flow.Applied || state == flow.Healthy || state == flow.RolledOut || state == flow.Skipped

@@ -63,9 +63,9 @@ func (c *PlannedPrerequisites) isPrerequisiteError(e *apply.ObjectError) bool {
 	switch {
 	case e.Object == (apply.Ref{}):
 		return false
-	case c.kinds[e.Cluster][e.Object.GroupKind()] && e.Reason == apply.NoKind:
+	case c.kinds[e.Cluster][e.Object.GroupKind()] && e.Reason == apply.ReasonKindNotServed:
 		return true
-	case c.namespaces[e.Cluster][e.Object.Namespace] && e.Reason == apply.NotFound && errors.As(e.Err, &status):
+	case c.namespaces[e.Cluster][e.Object.Namespace] && e.Reason == apply.ReasonNotFound && errors.As(e.Err, &status):
 		details := status.Status().Details
 		return details != nil && details.Kind == "namespaces"
 	}

@@ -79,8 +79,8 @@ func issueTime(s *corev1.Secret) time.Time {
 	return s.CreationTimestamp.Time
 }
 
-// SameSecrets compares the parts of requested secrets that rendering uses, without checksums.
-func SameSecrets(guessed, made map[string]render.SecretFact) bool {
+// HasSameSecrets compares the parts of requested secrets that rendering uses, without checksums.
+func HasSameSecrets(guessed, made map[string]render.SecretFact) bool {
 	for name, fact := range made {
 		fact.Checksum = ""
 		if guessed[name] != fact {

@@ -19,7 +19,7 @@ func TestUnchangedInputIsNotRenderedAgain(t *testing.T) {
 	require.False(t, schemas.HasErrors(violations))
 	options, err := render.LandscapeOptions(components.FS, l)
 	require.NoError(t, err)
-	inputs, err := render.Owners(l, render.OwnersOf("garden"))
+	inputs, err := render.Owners(l, render.WithOwnerKinds("garden"))
 	require.NoError(t, err)
 	require.Len(t, inputs, 1)
 	in := inputs[0]
@@ -39,11 +39,11 @@ func TestUnchangedInputIsNotRenderedAgain(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, first.Bundles[0].Name, third.Bundles[0].Name, "a bundle that is replaced is one of that reconciliation")
 
-	options.Only = []string{first.Bundles[0].Component}
+	options.OnlyComponents = []string{first.Bundles[0].Component}
 	less, err := kept.Render(in, options)
 	require.NoError(t, err)
 	assert.Less(t, len(less.Bundles), len(first.Bundles), "other options are another render")
-	options.Only = nil
+	options.OnlyComponents = nil
 	in.Facts.Addresses = map[string]string{"new": "10.0.0.1"}
 	changed, err := kept.Render(in, options)
 	require.NoError(t, err)

@@ -16,9 +16,9 @@ type ChangeCounts struct {
 	// Deleting objects have a deletion timestamp, from now or before, and wait for their
 	// finalizers.
 	Deleting int `json:"deleting,omitempty"`
-	// Carriers are ManagedResources and their data Secrets. They only carry other objects, which
-	// the numbers above count; plans do not list them.
-	Carriers int `json:"carriers"`
+	// DeliveryObjects are ManagedResources and their data Secrets. They only carry other objects,
+	// which the numbers above count; plans do not list them.
+	DeliveryObjects int `json:"carriers"`
 }
 
 // Add counts results of written objects.
@@ -35,15 +35,15 @@ func (t *ChangeCounts) Add(results ...apply.ObjectResult) {
 		case apply.Deleted:
 			n = &t.Deleted
 		case apply.Deleting:
-			if !IsCarrier(r.Ref) {
+			if !IsDeliveryObject(r.Ref) {
 				t.Deleting++
 			}
 			continue
 		default:
 			continue
 		}
-		if IsCarrier(r.Ref) {
-			n = &t.Carriers
+		if IsDeliveryObject(r.Ref) {
+			n = &t.DeliveryObjects
 		}
 		*n++
 	}
@@ -56,7 +56,7 @@ func (t *ChangeCounts) AddCounts(o ChangeCounts) {
 	t.Recreated += o.Recreated
 	t.Deleted += o.Deleted
 	t.Deleting += o.Deleting
-	t.Carriers += o.Carriers
+	t.DeliveryObjects += o.DeliveryObjects
 }
 
 // IsEmpty reports whether nothing was written and nothing is terminating.
@@ -65,7 +65,7 @@ func (t ChangeCounts) IsEmpty() bool { return t.Total() == 0 && t.Deleting == 0 
 // Total is the number of written objects. It excludes terminating ones, because their deletion may
 // have been requested by someone else.
 func (t ChangeCounts) Total() int {
-	return t.Created + t.Changed + t.Recreated + t.Deleted + t.Carriers
+	return t.Created + t.Changed + t.Recreated + t.Deleted + t.DeliveryObjects
 }
 
 // String formats the counts: "265 objects (260 created, 5 changed), and 20 ManagedResources and
@@ -81,14 +81,14 @@ func (t ChangeCounts) String() string {
 		}
 	}
 	var parts []string
-	switch n := t.Total() - t.Carriers; {
+	switch n := t.Total() - t.DeliveryObjects; {
 	case len(kinds) == 1:
 		parts = append(parts, strings.Replace(kinds[0], " ", plural(n, " object ", " objects "), 1))
 	case len(kinds) > 1:
 		parts = append(parts, fmt.Sprintf("%d objects (%s)", n, strings.Join(kinds, ", ")))
 	}
-	if t.Carriers > 0 {
-		parts = append(parts, fmt.Sprintf("%d ManagedResources and data Secrets", t.Carriers))
+	if t.DeliveryObjects > 0 {
+		parts = append(parts, fmt.Sprintf("%d ManagedResources and data Secrets", t.DeliveryObjects))
 	}
 	if len(parts) == 2 {
 		parts[1] += " that carry them"
@@ -116,7 +116,7 @@ func plural(n int, one, many string) string {
 // DataSecretPrefix begins the names of the data Secrets of ManagedResources (upstream's).
 const DataSecretPrefix = "managedresource-"
 
-// IsCarrier reports whether an object only carries the objects of a bundle.
-func IsCarrier(ref apply.Ref) bool {
+// IsDeliveryObject reports whether an object only carries the objects of a bundle.
+func IsDeliveryObject(ref apply.Ref) bool {
 	return ref.Kind == "ManagedResource" || ref.Kind == "Secret" && strings.HasPrefix(ref.Name, DataSecretPrefix)
 }

@@ -173,13 +173,13 @@ func resourceOf(kind string) schema.GroupVersionResource {
 }
 
 // listCollectable returns the labelled Secrets and ConfigMaps that are not being deleted.
-func (c *clusterClient) listCollectable(ctx context.Context, namespaces []string) (map[objectID]candidate, error) {
+func (c *clusterClient) listCollectable(ctx context.Context, namespaces []string) (map[objectID]deletionCandidate, error) {
 	selector := labels.Set{resourcesv1alpha1.GarbageCollectableReference: resourcesv1alpha1.GarbageCollectableReferenceTrue}.String()
-	out := map[objectID]candidate{}
+	out := map[objectID]deletionCandidate{}
 	for _, kind := range []string{kindSecret, kindConfigMap} {
 		err := c.visitMetadata(ctx, resourceOf(kind), namespaces, metav1.ListOptions{LabelSelector: selector}, func(m *metav1.PartialObjectMetadata) {
 			if m.DeletionTimestamp == nil {
-				out[objectID{kind, m.Namespace, m.Name, m.UID}] = candidate{resourceVersion: m.ResourceVersion, created: m.CreationTimestamp.Time}
+				out[objectID{kind, m.Namespace, m.Name, m.UID}] = deletionCandidate{resourceVersion: m.ResourceVersion, created: m.CreationTimestamp.Time}
 			}
 		})
 		if err != nil {
@@ -196,7 +196,7 @@ func (c *clusterClient) addReferences(ctx context.Context, k servedKind, namespa
 
 // findUsed reads all objects of a namespace again, in full. It returns the candidates that are in
 // use, each with one user.
-func (c *clusterClient) findUsed(ctx context.Context, want []schema.GroupVersionKind, before []servedKind, namespace string, candidates map[objectID]candidate) (map[objectID]string, error) {
+func (c *clusterClient) findUsed(ctx context.Context, want []schema.GroupVersionKind, before []servedKind, namespace string, candidates map[objectID]deletionCandidate) (map[objectID]string, error) {
 	served, err := c.servedKinds(ctx, want)
 	if err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func (c *clusterClient) findUsed(ctx context.Context, want []schema.GroupVersion
 }
 
 // deleteIfUnchanged deletes an object unless it changed, and reports whether it did.
-func (c *clusterClient) deleteIfUnchanged(ctx context.Context, id objectID, o candidate) (bool, error) {
+func (c *clusterClient) deleteIfUnchanged(ctx context.Context, id objectID, o deletionCandidate) (bool, error) {
 	err := c.metadata.Resource(resourceOf(id.kind)).Namespace(id.namespace).Delete(ctx, id.name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &id.uid, ResourceVersion: &o.resourceVersion},
 	})

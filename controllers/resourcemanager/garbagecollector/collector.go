@@ -83,7 +83,7 @@ func DefaultReferrers() []schema.GroupVersionKind {
 	}
 }
 
-func (o *Options) complete(mgr manager.Manager) {
+func (o *Options) setDefaults(mgr manager.Manager) {
 	if o.Target == nil {
 		o.Target = mgr.GetConfig()
 	}
@@ -126,7 +126,7 @@ type collector struct {
 
 // Add adds the collector to a manager. It scans when it starts (or is elected), then at intervals.
 func Add(mgr manager.Manager, o Options) error {
-	o.complete(mgr)
+	o.setDefaults(mgr)
 	c, err := newCollector(o)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func (c *collector) scan(ctx context.Context, logger logr.Logger) (time.Duration
 
 // recordUnreferenced records unreferenced objects. It returns those that are due, by namespace, and
 // the time until the next ones are.
-func (c *collector) recordUnreferenced(objects map[objectID]candidate, referred references, served []servedKind) (map[string]map[objectID]candidate, time.Duration) {
+func (c *collector) recordUnreferenced(objects map[objectID]deletionCandidate, referred references, served []servedKind) (map[string]map[objectID]deletionCandidate, time.Duration) {
 	now, next := c.Clock.Now(), c.Interval
 	if hasMissingKind(c.lastServed, served) {
 		// A kind is no longer served. If the API server has only not read its definition yet,
@@ -224,7 +224,7 @@ func (c *collector) recordUnreferenced(objects map[objectID]candidate, referred 
 		clear(c.unreferenced)
 	}
 	c.lastServed = served
-	due := map[string]map[objectID]candidate{}
+	due := map[string]map[objectID]deletionCandidate{}
 	for id := range c.unreferenced {
 		if _, there := objects[id]; !there || referred.has(id) {
 			delete(c.unreferenced, id)
@@ -245,7 +245,7 @@ func (c *collector) recordUnreferenced(objects map[objectID]candidate, referred 
 			continue
 		}
 		if due[id.namespace] == nil {
-			due[id.namespace] = map[objectID]candidate{}
+			due[id.namespace] = map[objectID]deletionCandidate{}
 		}
 		due[id.namespace][id] = o
 	}

@@ -86,7 +86,7 @@ func newTestEnv(t testing.TB) *testEnv {
 		})
 	})
 	y.options = Options{Target: target, Namespaces: []string{y.ns}, Clock: y.clock, PageSize: 2, Metrics: prometheus.NewRegistry()}
-	y.options.complete(nil)
+	y.options.setDefaults(nil)
 	y.collector, err = newCollector(y.options)
 	require.NoError(t, err)
 	return y

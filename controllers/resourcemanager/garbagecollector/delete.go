@@ -11,7 +11,7 @@ import (
 
 // deleteGarbage deletes garbage. A failed deletion does not stop the others; a changed object waits
 // for the next scan.
-func (c *collector) deleteGarbage(ctx context.Context, logger logr.Logger, garbage map[objectID]candidate) error {
+func (c *collector) deleteGarbage(ctx context.Context, logger logr.Logger, garbage map[objectID]deletionCandidate) error {
 	var (
 		group  errgroup.Group
 		mu     sync.Mutex

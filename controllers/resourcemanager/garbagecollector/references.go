@@ -21,8 +21,8 @@ type objectID struct {
 	uid                   types.UID
 }
 
-// candidate is the data about an object that a deletion needs.
-type candidate struct {
+// deletionCandidate is the data about an object that a deletion needs.
+type deletionCandidate struct {
 	resourceVersion string
 	created         time.Time
 }

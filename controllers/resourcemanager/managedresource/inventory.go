@@ -42,9 +42,9 @@ func (i *statusInventory) Load(context.Context) ([]apply.Entry, error) {
 		entries = append(entries, apply.Entry{
 			Ref:    apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name},
 			Labels: res.Labels, Annotations: res.Annotations,
-			AppliedDigest: res.AppliedDigest, LiveDigest: res.LiveDigest, CreateOnly: res.CreateOnly, HeldReason: reasonOfReference(res),
+			AppliedDigest: res.AppliedDigest, LiveDigest: res.LiveDigest, CreateOnlyFields: res.CreateOnly, HeldReason: reasonOfReference(res),
 		})
-		if e := &entries[len(entries)-1]; e.AppliedDigest == leavingDigest {
+		if e := &entries[len(entries)-1]; e.AppliedDigest == terminatingDigest {
 			e.AppliedDigest, e.Deleting = "", true
 		}
 	}
@@ -113,9 +113,9 @@ const finalWriteTimeout = 5 * time.Second
 // Remove does nothing: the inventory is deleted with the ManagedResource.
 func (i *statusInventory) Remove(context.Context) error { return nil }
 
-// leavingDigest replaces the digest of an object that left the ManagedResource and is still being
-// deleted.
-const leavingDigest = "leaving"
+// terminatingDigest replaces the digest of an object that left the ManagedResource and is still
+// being deleted.
+const terminatingDigest = "leaving"
 
 const (
 	// inventorySoftLimit is the size in bytes from which an inventory omits applied labels and
@@ -129,7 +129,7 @@ const (
 // objectReferences converts entries to their form in the status. It omits annotations that are the
 // same for all objects.
 func (i *statusInventory) objectReferences(entries []apply.Entry) ([]resourcesv1alpha1.ObjectReference, error) {
-	own := i.reconciler.SetName(i.managedResource.Namespace, i.managedResource.Name)
+	own := i.reconciler.NameOfSet(i.managedResource.Namespace, i.managedResource.Name)
 	resources := make([]resourcesv1alpha1.ObjectReference, 0, len(entries))
 	for _, e := range entries {
 		annotations := maps.Clone(e.Annotations)
@@ -143,10 +143,10 @@ func (i *statusInventory) objectReferences(entries []apply.Entry) ([]resourcesv1
 		resources = append(resources, resourcesv1alpha1.ObjectReference{
 			ObjectReference: corev1.ObjectReference{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name},
 			Labels:          e.Labels, Annotations: annotations,
-			AppliedDigest: e.AppliedDigest, LiveDigest: e.LiveDigest, CreateOnly: e.CreateOnly, HeldFor: reasonForStatus(e.HeldReason),
+			AppliedDigest: e.AppliedDigest, LiveDigest: e.LiveDigest, CreateOnly: e.CreateOnlyFields, HeldFor: reasonForStatus(e.HeldReason),
 		})
 		if e.Deleting {
-			resources[len(resources)-1].AppliedDigest = leavingDigest
+			resources[len(resources)-1].AppliedDigest = terminatingDigest
 		}
 	}
 	size, err := jsonSize(resources)
@@ -163,7 +163,7 @@ func (i *statusInventory) objectReferences(entries []apply.Entry) ([]resourcesv1
 	if size, err = jsonSize(resources); err != nil || size <= inventoryHardLimit {
 		return resources, err
 	}
-	return nil, &apply.ObjectError{Cluster: i.reconciler.Source.Name(), Object: managedResourceRef(i.managedResource.Namespace, i.managedResource.Name), Op: "write the inventory", Reason: apply.Invalid,
+	return nil, &apply.ObjectError{Cluster: i.reconciler.Source.Name(), Object: managedResourceRef(i.managedResource.Namespace, i.managedResource.Name), Op: "write the inventory", Reason: apply.ReasonInvalid,
 		Message: fmt.Sprintf("the inventory of its %d objects needs %d KiB, but at most %d KiB are allowed: etcd stores at most 1.5 MiB an object",
 			len(entries), size>>10, inventoryHardLimit>>10),
 		Hint: "split it into several ManagedResources; nothing of it is applied until then"}

@@ -49,7 +49,7 @@ func TestLargeInventory(t *testing.T) {
 	_, err = inventory.objectReferences(entries(9000))
 	require.ErrorContains(t, err, "the inventory of its 9000 objects needs")
 	assert.ErrorContains(t, err, "at most 1280 KiB")
-	assert.Equal(t, apply.Invalid, apply.ReasonOf(err))
+	assert.Equal(t, apply.ReasonInvalid, apply.ReasonOf(err))
 }
 
 // TestHeldReasonAsText: an object that an old version of Pergola held, with a text, stays held.

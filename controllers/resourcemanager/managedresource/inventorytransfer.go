@@ -99,7 +99,7 @@ func (r *Reconciler) TransferableEntries(ctx context.Context, mr *resourcesv1alp
 	if err != nil {
 		return nil, err
 	}
-	return r.Engine.EntriesFromSet(r.SetName(mr.Namespace, mr.Name), entries), nil
+	return r.Engine.EntriesFromSet(r.NameOfSet(mr.Namespace, mr.Name), entries), nil
 }
 
 // InheritInventory adds the inventories of other sets, whose objects it takes over, to a

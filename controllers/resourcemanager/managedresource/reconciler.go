@@ -59,10 +59,10 @@ type Reconciler struct {
 type DataSecrets struct {
 	// Read reads data Secrets; nil reads them from the cache of the source, or live.
 	Read func(context.Context, apply.Ref) (*unstructured.Unstructured, error)
-	// Versions returns a digest of the current or last read versions of a ManagedResource's data
-	// Secrets. It includes all else that affects the applied objects, and is empty if unknown. With
-	// nil Versions, each run reads the Secrets.
-	Versions func(mr *resourcesv1alpha1.ManagedResource, read bool) string
+	// VersionsDigest returns a digest of the current or last read versions of a ManagedResource's
+	// data Secrets. It includes all else that affects the applied objects, and is empty if unknown.
+	// With nil Versions, each run reads the Secrets.
+	VersionsDigest func(mr *resourcesv1alpha1.ManagedResource, read bool) string
 }
 
 // DeletionOptions configures what happens to objects that leave a ManagedResource.
@@ -191,16 +191,16 @@ func (r *Reconciler) deleteIfAllowed(ctx context.Context, mr *resourcesv1alpha1.
 func (r *Reconciler) applyObjects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	out, inventory := &Outcome{ManagedResource: mr}, r.newInventory(mr)
 	if len(mr.Status.Resources) == 0 {
-		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name) // no object has another origin
+		mr.Status.Origin = r.NameOfSet(mr.Namespace, mr.Name) // no object has another origin
 	}
 	version := ""
-	if r.Data.Versions != nil {
-		version = r.Data.Versions(mr, false)
+	if r.Data.VersionsDigest != nil {
+		version = r.Data.VersionsDigest(mr, false)
 	}
 	if same, err := r.isUnchanged(ctx, mr, version, inventory); err != nil || same {
 		if err == nil {
 			_, err = r.setHealth(ctx, mr)
-			out.ApplyResult = &apply.Result{Cluster: r.Target.Name(), Set: r.SetName(mr.Namespace, mr.Name), Complete: true}
+			out.ApplyResult = &apply.Result{Cluster: r.Target.Name(), Set: r.NameOfSet(mr.Namespace, mr.Name), Complete: true}
 		}
 		return out, errors.Join(err, inventory.writeFinalStatus(ctx))
 	}
@@ -240,10 +240,10 @@ func (r *Reconciler) applyObjects(ctx context.Context, mr *resourcesv1alpha1.Man
 	}
 	r.setApplied(mr, appliedReason(out.ApplyResult), appliedMessage(out.ApplyResult))
 	if out.ApplyResult.Complete {
-		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name)
+		mr.Status.Origin = r.NameOfSet(mr.Namespace, mr.Name)
 	}
-	if mr.Status.SecretsVersion = ""; r.Data.Versions != nil && out.ApplyResult.Complete {
-		mr.Status.SecretsVersion = r.Data.Versions(mr, true)
+	if mr.Status.SecretsVersion = ""; r.Data.VersionsDigest != nil && out.ApplyResult.Complete {
+		mr.Status.SecretsVersion = r.Data.VersionsDigest(mr, true)
 	}
 	_, err = r.setHealth(ctx, mr)
 	return out, errors.Join(err, inventory.writeFinalStatus(ctx))

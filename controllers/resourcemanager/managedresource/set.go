@@ -64,7 +64,7 @@ func (r *Reconciler) Set(mr *resourcesv1alpha1.ManagedResource, objects []*unstr
 	}
 	return apply.Set{
 		LeaveToCollector: r.Deletion.LeaveToGarbageCollector,
-		Name:             r.SetName(mr.Namespace, mr.Name), Objects: objects,
+		Name:             r.NameOfSet(mr.Namespace, mr.Name), Objects: objects,
 		DisplayKind: "ManagedResource", PreviousNames: r.previousNames(mr), InjectLabels: labels, FieldManager: r.fieldManager(mr), TakeBack: true, Sources: r.Sources,
 		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
 		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
@@ -113,8 +113,8 @@ func InjectedLabels(own map[string]string) map[string]string {
 	return out
 }
 
-// SetName is the engine's name for the objects of a ManagedResource.
-func (r *Reconciler) SetName(namespace, name string) string {
+// NameOfSet is the engine's name for the objects of a ManagedResource.
+func (r *Reconciler) NameOfSet(namespace, name string) string {
 	if r.ClusterID != "" && r.Source != r.Target {
 		return r.ClusterID + ":" + namespace + "/" + name
 	}
@@ -128,7 +128,7 @@ func (r *Reconciler) previousNames(mr *resourcesv1alpha1.ManagedResource) []stri
 	if origin == "" {
 		origin = plain // upstream's definition does not have the field
 	}
-	if origin == r.SetName(mr.Namespace, mr.Name) || origin != plain && !strings.HasSuffix(origin, ":"+plain) {
+	if origin == r.NameOfSet(mr.Namespace, mr.Name) || origin != plain && !strings.HasSuffix(origin, ":"+plain) {
 		return nil
 	}
 	return []string{origin}

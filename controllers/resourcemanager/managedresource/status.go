@@ -126,7 +126,7 @@ func (r *Reconciler) CheckHealth(ctx context.Context, mr *resourcesv1alpha1.Mana
 func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*health.Verdict, error) {
 	refs := make([]apply.Ref, 0, len(mr.Status.Resources))
 	for _, res := range r.withRememberedDigests(mr.UID, mr.Status.Resources) {
-		if res.AppliedDigest == leavingDigest {
+		if res.AppliedDigest == terminatingDigest {
 			continue
 		}
 		refs = append(refs, apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})

@@ -26,8 +26,8 @@ const (
 
 	// defaultWorkers is upstream's number of Services that are reconciled concurrently.
 	defaultWorkers = 5
-	// defaultLinger is how long policies stay after their last client.
-	defaultLinger = time.Minute
+	// defaultLingerPeriod is how long policies stay after their last client.
+	defaultLingerPeriod = time.Minute
 )
 
 // Options are the options of the controller. Workers, NamespaceSelectors and
@@ -46,9 +46,9 @@ type Options struct {
 	// IngressControllerSelector selects the pods that may reach the backends of Ingresses; nil
 	// ignores Ingresses.
 	IngressControllerSelector *IngressControllerSelector
-	// Linger is how long policies stay after the last pod with their label: replacing a pod does
-	// not recreate them. The default is 1 minute; a negative value means none, as in upstream.
-	Linger time.Duration
+	// LingerPeriod is how long policies stay after the last pod with their label: replacing a pod
+	// does not recreate them. The default is 1 minute; a negative value means none, as in upstream.
+	LingerPeriod time.Duration
 	// Clock is the real one by default.
 	Clock clock.WithDelayedExecution
 }
@@ -73,10 +73,10 @@ func Add(mgr manager.Manager, o Options) error {
 		o.Clock = clock.RealClock{}
 	}
 	switch {
-	case o.Linger == 0:
-		o.Linger = defaultLinger
-	case o.Linger < 0:
-		o.Linger = 0
+	case o.LingerPeriod == 0:
+		o.LingerPeriod = defaultLingerPeriod
+	case o.LingerPeriod < 0:
+		o.LingerPeriod = 0
 	}
 	var handled []labels.Selector
 	for i := range o.NamespaceSelectors {
@@ -94,7 +94,7 @@ func Add(mgr manager.Manager, o Options) error {
 			return fmt.Errorf("network policies: selector of the pods of the ingress controller: %w", err)
 		}
 	}
-	x := newIndex(handled, o.IngressControllerSelector, o.Linger)
+	x := newIndex(handled, o.IngressControllerSelector, o.LingerPeriod)
 	r := &reconciler{index: x, client: o.Target.GetClient(), events: o.Target.GetEventRecorder(ControllerName + "-controller"), reported: map[types.NamespacedName]map[string]bool{}}
 	c, err := controller.New(ControllerName, mgr, controller.Options{MaxConcurrentReconciles: o.Workers, Reconciler: r})
 	if err != nil {

@@ -162,7 +162,7 @@ func TestForeignPoliciesAreLeftAlone(t *testing.T) {
 	service := s.service("web", nil, port(80, 8080))
 	s.pod(s.ns, "client", "web-tcp-8080")
 	s.eventually("an event says so", func() bool {
-		return s.hasEvent(reasonTaken, "NetworkPolicy "+s.ns+"/ingress-to-web-tcp-8080 belongs to another owner")
+		return s.hasEvent(reasonNameTaken, "NetworkPolicy "+s.ns+"/ingress-to-web-tcp-8080 belongs to another owner")
 	})
 	s.waitForPolicies("NS/ingress-to-web-tcp-9090", "NS/ingress-to-web-tcp-8080", "NS/egress-to-web-tcp-8080")
 	assert.Equal(t, same.ResourceVersion, s.policy("NS/ingress-to-web-tcp-8080").ResourceVersion)
@@ -221,7 +221,7 @@ func TestRepeatedChangesAreReported(t *testing.T) {
 		s.eventually("repaired", func() bool { return s.policy(localPolicies[0]).Spec.PodSelector.MatchLabels["app"] == "web" })
 	}
 	s.eventually("an event names who", func() bool {
-		return s.hasEvent(reasonFight, "NetworkPolicy "+s.ns+"/ingress-to-web-tcp-8080 of this Service is changed repeatedly by somebody")
+		return s.hasEvent(reasonWriteConflict, "NetworkPolicy "+s.ns+"/ingress-to-web-tcp-8080 of this Service is changed repeatedly by somebody")
 	})
 }
 
@@ -248,7 +248,7 @@ func TestInvalidAnnotationDeletesNothing(t *testing.T) {
 func TestPoliciesLinger(t *testing.T) {
 	s := newTestEnv(t)
 	clock := testingclock.NewFakeClock(time.Now())
-	s.start(func(o *Options) { o.Clock, o.Linger = clock, time.Minute })
+	s.start(func(o *Options) { o.Clock, o.LingerPeriod = clock, time.Minute })
 	s.service("web", nil, port(80, 8080))
 	pod := s.pod(s.ns, "client", "web-tcp-8080")
 	s.waitForPolicies(localPolicies...)

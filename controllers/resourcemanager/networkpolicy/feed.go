@@ -76,14 +76,14 @@ func (f *indexFeed) startWatches(ctx context.Context) error {
 	x := f.index
 	watches := []struct {
 		of  client.Object
-		set func(types.NamespacedName, client.Object) effect
+		set func(types.NamespacedName, client.Object) indexEffect
 	}{
-		{partialObject("v1", "Namespace"), func(key types.NamespacedName, o client.Object) effect {
+		{partialObject("v1", "Namespace"), func(key types.NamespacedName, o client.Object) indexEffect {
 			return x.setNamespace(key.Name, readNamespace(o))
 		}},
-		{partialObject("v1", "Pod"), func(key types.NamespacedName, o client.Object) effect { return x.setPod(key, readLabels(o)) }},
-		{&corev1.Service{}, func(key types.NamespacedName, o client.Object) effect { return x.setService(key, readService(o)) }},
-		{&networkingv1.NetworkPolicy{}, func(key types.NamespacedName, o client.Object) effect { return x.setPolicy(key, readPolicy(o)) }},
+		{partialObject("v1", "Pod"), func(key types.NamespacedName, o client.Object) indexEffect { return x.setPod(key, readLabels(o)) }},
+		{&corev1.Service{}, func(key types.NamespacedName, o client.Object) indexEffect { return x.setService(key, readService(o)) }},
+		{&networkingv1.NetworkPolicy{}, func(key types.NamespacedName, o client.Object) indexEffect { return x.setPolicy(key, readPolicy(o)) }},
 	}
 	for _, w := range watches {
 		if err := f.watchWithRetry(ctx, w.of, w.set); err != nil {
@@ -91,7 +91,7 @@ func (f *indexFeed) startWatches(ctx context.Context) error {
 		}
 	}
 	if x.ingressController != nil {
-		if err := f.watchWithRetry(ctx, &networkingv1.Ingress{}, func(key types.NamespacedName, o client.Object) effect {
+		if err := f.watchWithRetry(ctx, &networkingv1.Ingress{}, func(key types.NamespacedName, o client.Object) indexEffect {
 			return x.setIngress(key, readIngress(o))
 		}); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (f *indexFeed) startWatches(ctx context.Context) error {
 }
 
 // watchWithRetry retries until the context ends: the API server may be unavailable for a moment.
-func (f *indexFeed) watchWithRetry(ctx context.Context, of client.Object, set func(types.NamespacedName, client.Object) effect) error {
+func (f *indexFeed) watchWithRetry(ctx context.Context, of client.Object, set func(types.NamespacedName, client.Object) indexEffect) error {
 	for {
 		synced, err := f.watch(ctx, of, set)
 		if err == nil {
@@ -120,7 +120,7 @@ func (f *indexFeed) watchWithRetry(ctx context.Context, of client.Object, set fu
 }
 
 // watch fills the index from the watch of a kind.
-func (f *indexFeed) watch(ctx context.Context, of client.Object, set func(types.NamespacedName, client.Object) effect) (toolscache.InformerSynced, error) {
+func (f *indexFeed) watch(ctx context.Context, of client.Object, set func(types.NamespacedName, client.Object) indexEffect) (toolscache.InformerSynced, error) {
 	informer, err := f.cache.GetInformer(ctx, of, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (f *indexFeed) watch(ctx context.Context, of client.Object, set func(types.
 }
 
 // enqueueEffect enqueues what a change affects.
-func (f *indexFeed) enqueueEffect(e effect) {
+func (f *indexFeed) enqueueEffect(e indexEffect) {
 	var pause time.Duration
 	if e.conflict != nil {
 		var often bool
@@ -168,7 +168,7 @@ func (f *indexFeed) enqueueEffect(e effect) {
 		}
 	}
 	for _, d := range e.departed {
-		f.clock.AfterFunc(f.index.linger, func() { f.enqueueEffect(f.index.expire(d)) })
+		f.clock.AfterFunc(f.index.linger, func() { f.enqueueEffect(f.index.endLingerPeriod(d)) })
 	}
 }
 

@@ -42,7 +42,7 @@ type index struct {
 	clientCounts      map[string]map[string]*clientCount
 	labelsByNamespace map[string]sets.Set[string]
 
-	exposures exposures
+	exposures exposureIndex
 	policies  policyIndex
 
 	// comparisons counts comparisons, for the tests: cost must not grow faster than the cluster.
@@ -67,18 +67,18 @@ type namespace struct {
 	terminating bool
 }
 
-// effect is the consequence of a change.
-type effect struct {
+// indexEffect is the consequence of a change.
+type indexEffect struct {
 	// services must be reconciled.
 	services []types.NamespacedName
 	// departed are clients whose last pod disappeared; call expire for them after the linger time.
-	departed []departure
+	departed []clientDeparture
 	// conflict is a policy of ours that someone else changed.
 	conflict *types.NamespacedName
 }
 
-// departure is the moment when the last client disappeared.
-type departure struct {
+// clientDeparture is the moment when the last client disappeared.
+type clientDeparture struct {
 	clientGroup
 	generation int
 }
@@ -89,7 +89,7 @@ func newIndex(handled []labels.Selector, controller *IngressControllerSelector, 
 		services: map[types.NamespacedName]*serviceTraffic{}, servicesByNamespace: map[string]nameSet{}, byLocalLabel: map[clientGroup]nameSet{}, byForeignLabel: map[string]nameSet{},
 		namespaces: map[string]*namespace{},
 		pods:       map[types.NamespacedName]labels.Set{}, clientCounts: map[string]map[string]*clientCount{}, labelsByNamespace: map[string]sets.Set[string]{},
-		exposures: newExposures(), policies: newPolicyIndex(),
+		exposures: newExposureIndex(), policies: newPolicyIndex(),
 	}
 }
 
@@ -116,7 +116,7 @@ func (x *index) planFor(key types.NamespacedName) plan {
 	defer x.mu.Unlock()
 	p := plan{adopt: nameSet{}}
 	t := x.services[key]
-	if !x.isHandled(key.Namespace) {
+	if !x.isManagedNamespace(key.Namespace) {
 		t = nil
 	}
 	if t != nil {
@@ -152,17 +152,17 @@ func (x *index) planPolicy(p *plan, service, name types.NamespacedName) {
 		if ns := x.namespaces[name.Namespace]; ns == nil || ns.terminating {
 			return // nothing can be created there
 		}
-	case !isOurs(live):
-		p.problems = append(p.problems, problem{reasonTaken, name.String(),
+	case !isOwnPolicy(live):
+		p.problems = append(p.problems, problem{reasonNameTaken, name.String(),
 			fmt.Sprintf("NetworkPolicy %s belongs to another owner (it has no label %s) and stays unchanged: delete or rename it", name, LabelServiceName)})
 		x.policies.addWaiting(name, service)
 		return
 	case serviceOf(live) != service && serviceOf(live) != types.NamespacedName{} && x.wantedPolicies(x.services[serviceOf(live)])[name] != nil:
-		p.problems = append(p.problems, problem{reasonTaken, name.String(),
+		p.problems = append(p.problems, problem{reasonNameTaken, name.String(),
 			fmt.Sprintf("NetworkPolicy %s belongs to Service %s, which needs one of the same name: rename one of the two Services", name, serviceOf(live))})
 		x.policies.addWaiting(name, service)
 		return
-	case isAsWanted(live, want):
+	case isUpToDate(live, want):
 		return
 	default:
 		p.adopt.Insert(name)
@@ -173,7 +173,7 @@ func (x *index) planPolicy(p *plan, service, name types.NamespacedName) {
 // wantedPolicies returns the policies that a Service asks for, or none without a Service or if its
 // namespace is not handled.
 func (x *index) wantedPolicies(t *serviceTraffic) policySet {
-	if t == nil || t.hasUnknownPods || !x.isHandled(t.key.Namespace) {
+	if t == nil || t.hasUnknownPods || !x.isManagedNamespace(t.key.Namespace) {
 		return nil
 	}
 	return t.policies(func(r portRule) []string { return x.clientNamespaces(t, r) }, x.exposuresOf(t))
@@ -199,8 +199,8 @@ func (x *index) clientNamespaces(t *serviceTraffic, r portRule) []string {
 	return out
 }
 
-// isHandled reports whether Services of a namespace get policies.
-func (x *index) isHandled(name string) bool {
+// isManagedNamespace reports whether Services of a namespace get policies.
+func (x *index) isManagedNamespace(name string) bool {
 	if len(x.namespaceSelectors) == 0 {
 		return true
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // setService records a Service; the result is nil if it was deleted or asks for nothing.
-func (x *index) setService(key types.NamespacedName, t *serviceTraffic) effect {
+func (x *index) setService(key types.NamespacedName, t *serviceTraffic) indexEffect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	before := x.services[key]
@@ -18,7 +18,7 @@ func (x *index) setService(key types.NamespacedName, t *serviceTraffic) effect {
 		if before != nil {
 			before.uid = t.uid
 		}
-		return effect{}
+		return indexEffect{}
 	}
 	if before != nil {
 		for _, r := range before.portRules {
@@ -38,18 +38,18 @@ func (x *index) setService(key types.NamespacedName, t *serviceTraffic) effect {
 			}
 		}
 	}
-	return effect{services: []types.NamespacedName{key}}
+	return indexEffect{services: []types.NamespacedName{key}}
 }
 
 // setNamespace records a namespace; the result is nil if it was deleted.
-func (x *index) setNamespace(name string, ns *namespace) effect {
+func (x *index) setNamespace(name string, ns *namespace) indexEffect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	before := x.namespaces[name]
 	if before != nil && ns != nil && before.terminating == ns.terminating && maps.Equal(before.labels, ns.labels) {
-		return effect{}
+		return indexEffect{}
 	}
-	handled := x.isHandled(name)
+	handled := x.isManagedNamespace(name)
 	if ns == nil {
 		delete(x.namespaces, name)
 	} else {
@@ -57,7 +57,7 @@ func (x *index) setNamespace(name string, ns *namespace) effect {
 	}
 	affected := nameSet{}
 	appears := before == nil || ns == nil || before.terminating != ns.terminating
-	if appears || x.isHandled(name) != handled {
+	if appears || x.isManagedNamespace(name) != handled {
 		x.addServices(affected, x.servicesByNamespace[name])
 	}
 	for label := range x.labelsByNamespace[name] {
@@ -66,11 +66,11 @@ func (x *index) setNamespace(name string, ns *namespace) effect {
 	if appears {
 		x.addServices(affected, x.servicesExposedTo(name))
 	}
-	return effect{services: affected.UnsortedList()}
+	return indexEffect{services: affected.UnsortedList()}
 }
 
 // setPod records the labels of a pod; the result is nil if it was deleted.
-func (x *index) setPod(key types.NamespacedName, set labels.Set) effect {
+func (x *index) setPod(key types.NamespacedName, set labels.Set) indexEffect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	before, known := x.pods[key]
@@ -80,9 +80,9 @@ func (x *index) setPod(key types.NamespacedName, set labels.Set) effect {
 		x.pods[key] = set
 	}
 	if known && set != nil && maps.Equal(before, set) {
-		return effect{}
+		return indexEffect{}
 	}
-	affected, out := nameSet{}, effect{}
+	affected, out := nameSet{}, indexEffect{}
 	for label := range before {
 		if isClient(before, label) && !isClient(set, label) {
 			x.removeClient(clientGroup{key.Namespace, label}, affected, &out)
@@ -117,32 +117,32 @@ func (x *index) addClient(c clientGroup, affected nameSet) {
 	p.pods++
 }
 
-func (x *index) removeClient(c clientGroup, affected nameSet, out *effect) {
+func (x *index) removeClient(c clientGroup, affected nameSet, out *indexEffect) {
 	p := x.clientCounts[c.label][c.namespace]
 	if p.pods--; p.pods > 0 {
 		return
 	}
 	p.generation++
 	if x.linger > 0 {
-		out.departed = append(out.departed, departure{c, p.generation})
+		out.departed = append(out.departed, clientDeparture{c, p.generation})
 		return
 	}
 	x.dropClients(c)
 	x.addServicesOf(c, affected)
 }
 
-// expire ends the linger time of clients.
-func (x *index) expire(d departure) effect {
+// endLingerPeriod ends the linger time of clients.
+func (x *index) endLingerPeriod(d clientDeparture) indexEffect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p := x.clientCounts[d.label][d.namespace]
 	if p == nil || p.pods > 0 || p.generation != d.generation {
-		return effect{} // new clients exist
+		return indexEffect{} // new clients exist
 	}
 	x.dropClients(d.clientGroup)
 	affected := nameSet{}
 	x.addServicesOf(d.clientGroup, affected)
-	return effect{services: affected.UnsortedList()}
+	return indexEffect{services: affected.UnsortedList()}
 }
 
 func (x *index) dropClients(c clientGroup) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// exposures are the Ingresses and VirtualServices with their backends.
-type exposures struct {
+// exposureIndex are the Ingresses and VirtualServices with their backends.
+type exposureIndex struct {
 	ingresses map[types.NamespacedName][]backend
 	// byIngress are the Ingresses that lead to a Service.
 	byIngress map[types.NamespacedName]nameSet
@@ -49,8 +49,8 @@ type gatewayGroup struct {
 	gateways   nameSet
 }
 
-func newExposures() exposures {
-	return exposures{
+func newExposureIndex() exposureIndex {
+	return exposureIndex{
 		ingresses: map[types.NamespacedName][]backend{}, byIngress: map[types.NamespacedName]nameSet{},
 		virtualServices: map[types.NamespacedName]*virtualService{}, byVirtualService: map[types.NamespacedName]nameSet{},
 		virtualServicesByGateway: map[types.NamespacedName]nameSet{}, selectors: map[types.NamespacedName]string{}, gatewayGroups: map[string]*gatewayGroup{},
@@ -58,27 +58,27 @@ func newExposures() exposures {
 }
 
 // setIngress records the backends of an Ingress.
-func (x *index) setIngress(key types.NamespacedName, to []backend) effect {
+func (x *index) setIngress(key types.NamespacedName, to []backend) indexEffect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	before := x.exposures.ingresses[key]
 	if slices.Equal(before, to) {
-		return effect{}
+		return indexEffect{}
 	}
 	affected := updateBackends(x.exposures.byIngress, key, before, to)
 	if delete(x.exposures.ingresses, key); len(to) > 0 {
 		x.exposures.ingresses[key] = to
 	}
-	return effect{services: affected.UnsortedList()}
+	return indexEffect{services: affected.UnsortedList()}
 }
 
 // setVirtualService records a VirtualService; the result is nil if it was deleted.
-func (x *index) setVirtualService(key types.NamespacedName, v *virtualService) effect {
+func (x *index) setVirtualService(key types.NamespacedName, v *virtualService) indexEffect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	before := x.exposures.virtualServices[key]
 	if before == nil && v == nil || before != nil && v != nil && slices.Equal(before.backends, v.backends) && slices.Equal(before.gateways, v.gateways) {
-		return effect{}
+		return indexEffect{}
 	}
 	var from, to []backend
 	if before != nil {
@@ -95,7 +95,7 @@ func (x *index) setVirtualService(key types.NamespacedName, v *virtualService) e
 			insertIntoSet(x.exposures.virtualServicesByGateway, g, key)
 		}
 	}
-	return effect{services: updateBackends(x.exposures.byVirtualService, key, from, to).UnsortedList()}
+	return indexEffect{services: updateBackends(x.exposures.byVirtualService, key, from, to).UnsortedList()}
 }
 
 // updateBackends updates the Services of an object and returns the old and the new ones.
@@ -114,7 +114,7 @@ func updateBackends(by map[types.NamespacedName]nameSet, key types.NamespacedNam
 
 // setGateway records the selector of a gateway; the result is empty if it was deleted or selects
 // every pod.
-func (x *index) setGateway(key types.NamespacedName, match map[string]string) effect {
+func (x *index) setGateway(key types.NamespacedName, match map[string]string) indexEffect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	e, text := &x.exposures, ""
@@ -123,7 +123,7 @@ func (x *index) setGateway(key types.NamespacedName, match map[string]string) ef
 	}
 	before, known := e.selectors[key]
 	if known && before == text {
-		return effect{}
+		return indexEffect{}
 	}
 	if g := e.gatewayGroups[before]; known && g != nil {
 		if g.gateways.Delete(key); len(g.gateways) == 0 {
@@ -146,11 +146,11 @@ func (x *index) setGateway(key types.NamespacedName, match map[string]string) ef
 	}
 	affected := nameSet{}
 	e.addBackends(key, affected)
-	return effect{services: affected.UnsortedList()}
+	return indexEffect{services: affected.UnsortedList()}
 }
 
 // addBackends adds the Services that a gateway leads to.
-func (e *exposures) addBackends(gateway types.NamespacedName, affected nameSet) {
+func (e *exposureIndex) addBackends(gateway types.NamespacedName, affected nameSet) {
 	for user := range e.virtualServicesByGateway[gateway] {
 		for _, b := range e.virtualServices[user].backends {
 			affected.Insert(b.service)
@@ -159,7 +159,7 @@ func (e *exposures) addBackends(gateway types.NamespacedName, affected nameSet) 
 }
 
 // updatePod counts a pod for the gateways that it belongs to.
-func (e *exposures) updatePod(x *index, namespace string, before, after labels.Set, affected nameSet) {
+func (e *exposureIndex) updatePod(x *index, namespace string, before, after labels.Set, affected nameSet) {
 	for _, g := range e.gatewayGroups {
 		x.comparisons++
 		was, is := before != nil && g.selector.Matches(before), after != nil && g.selector.Matches(after)

@@ -28,10 +28,10 @@ func newPolicyIndex() policyIndex {
 }
 
 // setPolicy records a policy; the result is nil if it was deleted.
-func (x *index) setPolicy(name types.NamespacedName, p *networkingv1.NetworkPolicy) effect {
+func (x *index) setPolicy(name types.NamespacedName, p *networkingv1.NetworkPolicy) indexEffect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	before, out := x.policies.live[name], effect{}
+	before, out := x.policies.live[name], indexEffect{}
 	var from, to types.NamespacedName
 	if before != nil {
 		from = serviceOf(before)
@@ -52,8 +52,8 @@ func (x *index) setPolicy(name types.NamespacedName, p *networkingv1.NetworkPoli
 			continue
 		}
 		switch want, ok := x.policies.wantedDigests[key][name]; {
-		case ok && to == key && digest(p) == want, !ok && to != key:
-		case ok && before != nil && from == key && digest(before) == want:
+		case ok && to == key && policyDigest(p) == want, !ok && to != key:
+		case ok && before != nil && from == key && policyDigest(before) == want:
 			// The policy was as wanted, and someone changed or deleted it.
 			out.conflict = &name
 			affected.Insert(key)
@@ -85,7 +85,7 @@ func (s *policyIndex) setWanted(service types.NamespacedName, wanted policySet) 
 	}
 	digests := make(map[types.NamespacedName]uint64, len(wanted))
 	for name, p := range wanted {
-		digests[name] = digest(p)
+		digests[name] = policyDigest(p)
 	}
 	s.wantedDigests[service] = digests
 }
@@ -95,8 +95,8 @@ func (s *policyIndex) addWaiting(name, service types.NamespacedName) {
 	insertIntoSet(s.waitingServices, name, service)
 }
 
-// digest covers what isAsWanted compares.
-func digest(p *networkingv1.NetworkPolicy) uint64 {
+// policyDigest covers what isUpToDate compares.
+func policyDigest(p *networkingv1.NetworkPolicy) uint64 {
 	h := fnv.New64a()
 	// A policy can always be encoded; an empty digest would only cost a reconciliation.
 	_ = json.NewEncoder(h).Encode([]any{p.Spec, serviceOf(p), p.Annotations[annotationDescription] != ""})

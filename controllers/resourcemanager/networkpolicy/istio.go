@@ -34,7 +34,7 @@ type istioWatches struct {
 
 type istioKind struct {
 	object *unstructured.Unstructured
-	set    func(types.NamespacedName, client.Object) effect
+	set    func(types.NamespacedName, client.Object) indexEffect
 	keys   func() []types.NamespacedName
 }
 
@@ -54,10 +54,10 @@ func newIstioWatches(f *indexFeed) *istioWatches {
 		return o
 	}
 	return &istioWatches{feed: f, watches: map[string]*istioWatch{}, kinds: map[string]istioKind{
-		"virtualservices.networking.istio.io": {object("VirtualService"), func(key types.NamespacedName, o client.Object) effect {
+		"virtualservices.networking.istio.io": {object("VirtualService"), func(key types.NamespacedName, o client.Object) indexEffect {
 			return f.index.setVirtualService(key, readVirtualService(o))
 		}, f.index.virtualServiceKeys},
-		"gateways.networking.istio.io": {object("Gateway"), func(key types.NamespacedName, o client.Object) effect {
+		"gateways.networking.istio.io": {object("Gateway"), func(key types.NamespacedName, o client.Object) indexEffect {
 			return f.index.setGateway(key, readGateway(o))
 		}, f.index.gatewayKeys},
 	}}
@@ -66,11 +66,11 @@ func newIstioWatches(f *indexFeed) *istioWatches {
 // start watches the definitions; when it returns, the watches of defined kinds have started.
 func (i *istioWatches) start(ctx context.Context) error {
 	definition := partialObject("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-	if err := i.feed.watchWithRetry(ctx, definition, func(key types.NamespacedName, o client.Object) effect {
+	if err := i.feed.watchWithRetry(ctx, definition, func(key types.NamespacedName, o client.Object) indexEffect {
 		if kind, ok := i.kinds[key.Name]; ok {
 			i.updateWatch(ctx, key.Name, kind, o != nil)
 		}
-		return effect{}
+		return indexEffect{}
 	}); err != nil {
 		return err
 	}
@@ -113,9 +113,9 @@ func (i *istioWatches) updateWatch(ctx context.Context, name string, kind istioK
 // watch retries until the kind is served.
 func (i *istioWatches) watch(ctx context.Context, w *istioWatch, kind istioKind) {
 	for pause := minWatchPause; ; pause = min(2*pause, maxWatchPause) {
-		synced, err := i.feed.watch(ctx, kind.object, func(key types.NamespacedName, o client.Object) effect {
+		synced, err := i.feed.watch(ctx, kind.object, func(key types.NamespacedName, o client.Object) indexEffect {
 			if ctx.Err() != nil {
-				return effect{} // its definition was deleted
+				return indexEffect{} // its definition was deleted
 			}
 			return kind.set(key, o)
 		})

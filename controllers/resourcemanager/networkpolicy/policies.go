@@ -49,7 +49,7 @@ func (t *serviceTraffic) policies(clients func(portRule) []string, exposures []e
 		t.allow(set, in, out, e.pods, e.namespace, e.port)
 	}
 	if t.allowsWorld {
-		set.add(t.policy(worldPolicyName(t.key), fmt.Sprintf("Allows everybody to reach %s of the pods of Service %s.", formatPorts(t.worldPorts), t.key), networkingv1.NetworkPolicySpec{
+		set.add(t.newPolicy(worldPolicyName(t.key), fmt.Sprintf("Allows everybody to reach %s of the pods of Service %s.", formatPorts(t.worldPorts), t.key), networkingv1.NetworkPolicySpec{
 			PodSelector: t.pods,
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: t.worldPorts}},
@@ -67,19 +67,19 @@ func (t *serviceTraffic) allow(set policySet, in, out types.NamespacedName, from
 	}
 	ports := []networkingv1.NetworkPolicyPort{port}
 	who, what := fmt.Sprintf("pods with %s in namespace %s", metav1.FormatLabelSelector(&from), namespace), formatPorts(ports)
-	set.add(t.policy(in, fmt.Sprintf("Allows the pods of Service %s to be reached at %s by %s.", t.key, what, who), networkingv1.NetworkPolicySpec{
+	set.add(t.newPolicy(in, fmt.Sprintf("Allows the pods of Service %s to be reached at %s by %s.", t.key, what, who), networkingv1.NetworkPolicySpec{
 		PodSelector: t.pods,
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{client}, Ports: ports}},
 	}))
-	set.add(t.policy(out, fmt.Sprintf("Allows %s to reach %s of the pods of Service %s.", who, what, t.key), networkingv1.NetworkPolicySpec{
+	set.add(t.newPolicy(out, fmt.Sprintf("Allows %s to reach %s of the pods of Service %s.", who, what, t.key), networkingv1.NetworkPolicySpec{
 		PodSelector: from,
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
 		Egress:      []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{server}, Ports: ports}},
 	}))
 }
 
-func (t *serviceTraffic) policy(key types.NamespacedName, description string, spec networkingv1.NetworkPolicySpec) *networkingv1.NetworkPolicy {
+func (t *serviceTraffic) newPolicy(key types.NamespacedName, description string, spec networkingv1.NetworkPolicySpec) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -127,9 +127,9 @@ func (s policySet) add(p *networkingv1.NetworkPolicy) {
 // keys returns the names in order.
 func (s policySet) keys() []types.NamespacedName { return sortedNames(maps.Keys(s)) }
 
-// isAsWanted reports whether a live policy is as wanted. Its description only has to exist: it
+// isUpToDate reports whether a live policy is as wanted. Its description only has to exist: it
 // follows from the rest, and upstream words it differently.
-func isAsWanted(live, wanted *networkingv1.NetworkPolicy) bool {
+func isUpToDate(live, wanted *networkingv1.NetworkPolicy) bool {
 	return serviceOf(live) == serviceOf(wanted) && live.Annotations[annotationDescription] != "" && apiequality.Semantic.DeepEqual(live.Spec, wanted.Spec)
 }
 
@@ -142,9 +142,9 @@ func serviceOf(p *networkingv1.NetworkPolicy) types.NamespacedName {
 	return key
 }
 
-// isOurs reports whether a controller of this kind created a policy: the policy names its Service,
-// or lost these labels after we wrote it. Other policies of Pergola have another label.
-func isOurs(p *networkingv1.NetworkPolicy) bool {
+// isOwnPolicy reports whether a controller of this kind created a policy: the policy names its
+// Service, or lost these labels after we wrote it. Other policies of Pergola have another label.
+func isOwnPolicy(p *networkingv1.NetworkPolicy) bool {
 	if serviceOf(p) != (types.NamespacedName{}) {
 		return true
 	}

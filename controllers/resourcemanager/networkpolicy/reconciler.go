@@ -32,12 +32,12 @@ const (
 	// reasonAnnotation means that an annotation of the Service is invalid; nothing of the Service
 	// is deleted meanwhile.
 	reasonAnnotation = "NetworkPolicyAnnotationInvalid"
-	// reasonTaken means that another policy, not of the Service, has the name.
-	reasonTaken = "NetworkPolicyNameTaken"
+	// reasonNameTaken means that another policy, not of the Service, has the name.
+	reasonNameTaken = "NetworkPolicyNameTaken"
 	// reasonRefused means that the API server rejects a policy.
 	reasonRefused = "NetworkPolicyRefused"
-	// reasonFight means that someone changes a policy again and again.
-	reasonFight = "NetworkPolicyFight"
+	// reasonWriteConflict means that someone changes a policy again and again.
+	reasonWriteConflict = "NetworkPolicyFight"
 )
 
 // reconciler applies the policies that the index wants for a Service.
@@ -160,7 +160,7 @@ func (r *reconciler) reportConflict(policy types.NamespacedName) {
 	if service == (types.NamespacedName{}) {
 		return
 	}
-	r.events.Eventf(r.index.serviceReference(service), nil, corev1.EventTypeWarning, reasonFight, eventAction(policy.String()),
+	r.events.Eventf(r.index.serviceReference(service), nil, corev1.EventTypeWarning, reasonWriteConflict, eventAction(policy.String()),
 		"NetworkPolicy %s of this Service is changed repeatedly%s: it is repaired less often from now on. Stop the other writer.", policy, who)
 }
 

@@ -60,7 +60,7 @@ func readServiceTraffic(service *corev1.Service) *serviceTraffic {
 		return nil
 	}
 	t := &serviceTraffic{key: types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, uid: service.UID, inputs: policyInputsOf(service)}
-	if !t.readPods(service) {
+	if !t.readPodSelector(service) {
 		return nil
 	}
 	t.readNamespaces(service)
@@ -99,8 +99,8 @@ func readServiceTraffic(service *corev1.Service) *serviceTraffic {
 	return t
 }
 
-// readPods reads the pod selector of a Service, or false if it has none.
-func (t *serviceTraffic) readPods(service *corev1.Service) bool {
+// readPodSelector reads the pod selector of a Service, or false if it has none.
+func (t *serviceTraffic) readPodSelector(service *corev1.Service) bool {
 	text, ok := service.Annotations[AnnotationPodSelector]
 	if !ok {
 		t.pods = metav1.LabelSelector{MatchLabels: service.Spec.Selector}

@@ -97,7 +97,7 @@ func (s *testEnv) start(change ...func(*Options)) (stop func()) {
 		Cache:      cache.Options{ByObject: CacheByObject()},
 	})
 	require.NoError(s, err)
-	o := Options{Linger: -1, NamespaceSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"test": s.ns}}}}
+	o := Options{LingerPeriod: -1, NamespaceSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"test": s.ns}}}}
 	for _, c := range change {
 		c(&o)
 	}

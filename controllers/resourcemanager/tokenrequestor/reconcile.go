@@ -106,7 +106,7 @@ func (r *requestor) forget(secret types.NamespacedName) {
 
 // renewIfDue renews the token of a Secret if necessary and returns the time until the next check.
 func (r *requestor) renewIfDue(ctx context.Context, logger logr.Logger, secret *corev1.Secret) (time.Duration, error) {
-	o, err := parseTokenOrder(secret.Annotations, r.options.TargetNamespace)
+	o, err := parseTokenRequest(secret.Annotations, r.options.TargetNamespace)
 	if err != nil {
 		return 0, invalidError{err}
 	}
@@ -166,13 +166,13 @@ func (r *requestor) renewIfDue(ctx context.Context, logger logr.Logger, secret *
 }
 
 // renew requests a token, writes it and returns the time until its renewal.
-func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o tokenOrder, bundle []byte, cluster kubernetes.Interface, place *corev1.Secret) (time.Duration, error) {
+func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o tokenRequest, bundle []byte, cluster kubernetes.Interface, place *corev1.Secret) (time.Duration, error) {
 	token, expires, err := r.requestToken(ctx, o)
 	if err != nil {
 		return 0, err
 	}
 	now := r.options.Clock.Now()
-	after := renewAfter(tokenLifetime(token, expires, now), r.options.Jitter)
+	after := renewalDelay(tokenLifetime(token, expires, now), r.options.Jitter)
 	data, err := dataWithToken(place.Data, token, bundle)
 	if err != nil {
 		return 0, err
@@ -198,7 +198,7 @@ func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o tokenOrd
 }
 
 // requestToken applies the ServiceAccount and returns a token with its expiry time.
-func (r *requestor) requestToken(ctx context.Context, o tokenOrder) (string, time.Time, error) {
+func (r *requestor) requestToken(ctx context.Context, o tokenRequest) (string, time.Time, error) {
 	accounts := r.target.CoreV1().ServiceAccounts(o.account.Namespace)
 	account := applycorev1.ServiceAccount(o.account.Name, o.account.Namespace).WithLabels(o.labels).WithAutomountServiceAccountToken(false)
 	if _, err := accounts.Apply(ctx, account, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {

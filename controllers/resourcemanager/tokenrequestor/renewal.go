@@ -58,9 +58,9 @@ func tokenLifetime(token string, expires, now time.Time) time.Duration {
 	return expires.Sub(now)
 }
 
-// renewAfter returns when to renew a token: at 80 % of its lifetime (at most one day), up to 5 %
+// renewalDelay returns when to renew a token: at 80 % of its lifetime (at most one day), up to 5 %
 // later.
-func renewAfter(lifetime time.Duration, spread func(time.Duration, float64) time.Duration) time.Duration {
+func renewalDelay(lifetime time.Duration, spread func(time.Duration, float64) time.Duration) time.Duration {
 	return spread(min(lifetime, maxPlannedLifetime)*80/100, renewalJitter)
 }
 

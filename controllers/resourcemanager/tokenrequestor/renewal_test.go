@@ -21,23 +21,23 @@ func TestParseTokenOrder(t *testing.T) {
 	for title, test := range map[string]struct {
 		annotations     map[string]string
 		targetNamespace string
-		want            tokenOrder
+		want            tokenRequest
 		problem         string
 	}{
-		"defaults":         {annotations: map[string]string{name: "scheduler", namespace: "kube-system"}, want: tokenOrder{account: account, expiration: 12 * time.Hour}},
+		"defaults":         {annotations: map[string]string{name: "scheduler", namespace: "kube-system"}, want: tokenRequest{account: account, expiration: 12 * time.Hour}},
 		"no name":          {annotations: map[string]string{namespace: "kube-system"}, problem: "annotation " + name + " is missing"},
 		"no namespace":     {annotations: map[string]string{name: "scheduler"}, problem: "annotation " + namespace + " is missing"},
-		"target namespace": {annotations: map[string]string{name: "scheduler", namespace: "other"}, targetNamespace: "seed-a", want: tokenOrder{account: types.NamespacedName{Namespace: "seed-a", Name: "scheduler"}, expiration: 12 * time.Hour}},
+		"target namespace": {annotations: map[string]string{name: "scheduler", namespace: "other"}, targetNamespace: "seed-a", want: tokenRequest{account: types.NamespacedName{Namespace: "seed-a", Name: "scheduler"}, expiration: 12 * time.Hour}},
 		"everything": {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationLabels: `{"a":"b"}`, annotationExpiration: "90m", annotationInjectCA: "true", annotationTargetName: "t", annotationTargetNS: "ns"},
-			want: tokenOrder{account: account, labels: map[string]string{"a": "b"}, expiration: 90 * time.Minute, injectCA: true, target: types.NamespacedName{Namespace: "ns", Name: "t"}}},
+			want: tokenRequest{account: account, labels: map[string]string{"a": "b"}, expiration: 90 * time.Minute, injectCA: true, target: types.NamespacedName{Namespace: "ns", Name: "t"}}},
 		"labels are no JSON":  {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationLabels: "a=b"}, problem: annotationLabels},
 		"no duration":         {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationExpiration: "12"}, problem: annotationExpiration},
 		"negative":            {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationExpiration: "-1h"}, problem: annotationExpiration},
-		"half a target":       {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationTargetName: "t"}, want: tokenOrder{account: account, expiration: 12 * time.Hour}},
-		"no boolean is false": {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationInjectCA: "yes"}, want: tokenOrder{account: account, expiration: 12 * time.Hour}},
+		"half a target":       {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationTargetName: "t"}, want: tokenRequest{account: account, expiration: 12 * time.Hour}},
+		"no boolean is false": {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationInjectCA: "yes"}, want: tokenRequest{account: account, expiration: 12 * time.Hour}},
 	} {
 		t.Run(title, func(t *testing.T) {
-			have, err := parseTokenOrder(test.annotations, test.targetNamespace)
+			have, err := parseTokenRequest(test.annotations, test.targetNamespace)
 			if test.problem != "" {
 				require.ErrorContains(t, err, test.problem)
 				return
@@ -78,8 +78,8 @@ func TestRenewAfter(t *testing.T) {
 		// at least once a day
 		90 * 24 * time.Hour: {19*time.Hour + 12*time.Minute, 20*time.Hour + 9*time.Minute + 36*time.Second},
 	} {
-		assert.Equal(t, want[0], renewAfter(life, least), life)
-		assert.Equal(t, want[1], renewAfter(life, most), life)
+		assert.Equal(t, want[0], renewalDelay(life, least), life)
+		assert.Equal(t, want[1], renewalDelay(life, most), life)
 	}
 }
 

@@ -80,7 +80,7 @@ type Options struct {
 	Event func(secret *corev1.Secret, reason, message string)
 }
 
-func (o *Options) complete(mgr manager.Manager) {
+func (o *Options) setDefaults(mgr manager.Manager) {
 	if o.Source == nil {
 		o.Source = mgr.GetConfig()
 	}
@@ -144,7 +144,7 @@ type requestor struct {
 
 // Add adds a token requestor to a manager.
 func Add(mgr manager.Manager, o Options) error {
-	o.complete(mgr)
+	o.setDefaults(mgr)
 	r, err := newRequestor(o)
 	if err != nil {
 		return err

@@ -33,8 +33,8 @@ const (
 // defaultExpiration is the lifetime of tokens of Secrets that do not set one.
 const defaultExpiration = 12 * time.Hour
 
-// tokenOrder is the request of a Secret.
-type tokenOrder struct {
+// tokenRequest is the request of a Secret.
+type tokenRequest struct {
 	account    types.NamespacedName
 	labels     map[string]string
 	expiration time.Duration
@@ -44,9 +44,9 @@ type tokenOrder struct {
 	target types.NamespacedName
 }
 
-// parseTokenOrder parses annotations. targetNamespace, if set, is the namespace of the account.
-func parseTokenOrder(annotations map[string]string, targetNamespace string) (tokenOrder, error) {
-	o := tokenOrder{
+// parseTokenRequest parses annotations. targetNamespace, if set, is the namespace of the account.
+func parseTokenRequest(annotations map[string]string, targetNamespace string) (tokenRequest, error) {
+	o := tokenRequest{
 		account:    types.NamespacedName{Namespace: annotations[annotationNamespace], Name: annotations[annotationName]},
 		expiration: defaultExpiration,
 	}

@@ -25,7 +25,7 @@ func newMetadataInformer(client metadata.Interface, resource, namespace string, 
 	informer := metadatainformer.NewFilteredMetadataInformer(client, gvr, namespace, 0, cache.Indexers{}, func(o *metav1.ListOptions) {
 		o.LabelSelector = selector.String()
 	}).Informer()
-	if err := informer.SetTransform(stripToIdentity); err != nil {
+	if err := informer.SetTransform(trimToIdentity); err != nil {
 		return nil, err
 	}
 	return informer, informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
@@ -33,7 +33,7 @@ func newMetadataInformer(client metadata.Interface, resource, namespace string, 
 	})
 }
 
-func stripToIdentity(o any) (any, error) {
+func trimToIdentity(o any) (any, error) {
 	if m, err := meta.Accessor(o); err == nil {
 		m.SetManagedFields(nil)
 		m.SetAnnotations(nil)

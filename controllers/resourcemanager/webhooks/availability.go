@@ -23,7 +23,7 @@ type highAvailability struct {
 	target   targetReader
 }
 
-func (a highAvailability) answer(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
+func (a highAvailability) respond(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
 	switch (schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}) {
 	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}:
 		return patchObject(request, func(d *appsv1.Deployment) error {
@@ -68,7 +68,7 @@ func (a highAvailability) mutate(ctx context.Context, request *admissionv1.Admis
 	}
 	var around availability.WorkloadContext
 	if ptr.Deref(replicas, 0) > 0 {
-		if around.Scaled, around.MaxReplicas, err = a.findAutoscaler(ctx, request, name); err != nil {
+		if around.IsAutoscaled, around.MaxReplicas, err = a.findAutoscaler(ctx, request, name); err != nil {
 			return err
 		}
 		if place.HasHostSpread(metadata.Annotations) {

@@ -64,10 +64,10 @@ func testCollectionsAreConfirmed(t *testing.T, w *testServer) {
 	// If an API server does not send the deleted objects, the webhook reads the collection.
 	request := &admissionv1.AdmissionRequest{Kind: metav1.GroupVersionKind(first.GroupVersionKind()), Operation: admissionv1.Delete, Namespace: s.ns}
 	protection := deletionProtection{w.api}
-	_, err := protection.answer(s.ctx, request)
+	_, err := protection.respond(s.ctx, request)
 	assert.ErrorContains(t, err, "Extension "+s.ns+"/b must have")
 	require.NoError(t, s.patch(second, confirmation))
-	response, err := protection.answer(s.ctx, request)
+	response, err := protection.respond(s.ctx, request)
 	require.NoError(t, err)
 	assert.True(t, response.Allowed)
 	require.NoError(t, w.api.DeleteAllOf(s.ctx, kind, client.InNamespace(s.ns)))
@@ -75,19 +75,19 @@ func testCollectionsAreConfirmed(t *testing.T, w *testServer) {
 
 	// If a request only names the object, the webhook reads it.
 	request.Name = "gone"
-	response, err = protection.answer(s.ctx, request)
+	response, err = protection.respond(s.ctx, request)
 	require.NoError(t, err)
 	assert.True(t, response.Allowed)
 	s.create(anExtension)
 	request.Name = "a"
-	_, err = protection.answer(s.ctx, request)
+	_, err = protection.respond(s.ctx, request)
 	assert.ErrorContains(t, err, "Extension "+s.ns+"/a must have")
 	// If the objects are unreadable, nothing is deleted.
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	for _, name := range []string{"", "a"} {
 		request.Name = name
-		_, err = protection.answer(ctx, request)
+		_, err = protection.respond(ctx, request)
 		assert.ErrorIs(t, err, context.Canceled)
 	}
 }

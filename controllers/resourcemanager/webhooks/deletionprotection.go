@@ -25,7 +25,7 @@ const pageSize = 500
 // objects and Etcds until it is confirmed.
 type deletionProtection struct{ source client.Reader }
 
-func (d deletionProtection) answer(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
+func (d deletionProtection) respond(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
 	definition := request.Kind.Group == apiextensionsv1.GroupName && request.Kind.Kind == "CustomResourceDefinition"
 	if request.Operation != admissionv1.Delete || request.SubResource != "" || !(definition || isProtected(request.Kind)) {
 		return ctrladmission.Allowed(""), nil
@@ -40,14 +40,14 @@ func (d deletionProtection) answer(ctx context.Context, request *admissionv1.Adm
 		return ctrladmission.Allowed(""), requireConfirmation(request.Kind.Kind, object, definition)
 	}
 	if request.Name != "" {
-		return d.answerNamed(ctx, request, definition)
+		return d.respondToNamed(ctx, request, definition)
 	}
 	return ctrladmission.Allowed(""), d.checkCollection(ctx, request, definition)
 }
 
-// answerNamed reads an object whose content is not in the request.
-func (d deletionProtection) answerNamed(ctx context.Context, request *admissionv1.AdmissionRequest, definition bool) (ctrladmission.Response, error) {
-	object := &metav1.PartialObjectMetadata{TypeMeta: typeOf(request.Kind)}
+// respondToNamed reads an object whose content is not in the request.
+func (d deletionProtection) respondToNamed(ctx context.Context, request *admissionv1.AdmissionRequest, definition bool) (ctrladmission.Response, error) {
+	object := &metav1.PartialObjectMetadata{TypeMeta: typeMetaOf(request.Kind)}
 	if err := d.source.Get(ctx, objectKey(request.Namespace, request.Name), object); apierrors.IsNotFound(err) {
 		return ctrladmission.Allowed(""), nil
 	} else if err != nil {
@@ -60,7 +60,7 @@ func (d deletionProtection) answerNamed(ctx context.Context, request *admissionv
 func (d deletionProtection) checkCollection(ctx context.Context, request *admissionv1.AdmissionRequest, definition bool) error {
 	options := client.ListOptions{Namespace: request.Namespace, Limit: pageSize}
 	for {
-		list := &metav1.PartialObjectMetadataList{TypeMeta: typeOf(request.Kind)}
+		list := &metav1.PartialObjectMetadataList{TypeMeta: typeMetaOf(request.Kind)}
 		list.Kind += "List"
 		err := d.source.List(ctx, list, &options)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -80,7 +80,7 @@ func (d deletionProtection) checkCollection(ctx context.Context, request *admiss
 	}
 }
 
-func typeOf(kind metav1.GroupVersionKind) metav1.TypeMeta {
+func typeMetaOf(kind metav1.GroupVersionKind) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: metav1.GroupVersion{Group: kind.Group, Version: kind.Version}.String(), Kind: kind.Kind}
 }
 

@@ -14,8 +14,8 @@ import (
 	druidv1alpha1 "github.com/pergola-dev/pergola/api/druid/v1alpha1"
 )
 
-// answerEtcd validates the Etcd of a request.
-func answerEtcd(request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
+// respondToEtcd validates the Etcd of a request.
+func respondToEtcd(request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
 	if request.SubResource != "" {
 		return ctrladmission.Allowed(""), nil
 	}

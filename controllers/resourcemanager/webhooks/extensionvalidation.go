@@ -56,7 +56,7 @@ func newValidating(kind validatedKind, rules func(context.Context, *admissionv1.
 		case request.Operation != admissionv1.Create && request.Operation != admissionv1.Update:
 			return ctrladmission.Allowed(""), nil
 		case kind.Group == druidv1alpha1.SchemeGroupVersion.Group:
-			return answerEtcd(request)
+			return respondToEtcd(request)
 		}
 		return ctrladmission.Response{AdmissionResponse: *rules(ctx, request)}, nil
 	}

@@ -85,7 +85,7 @@ func (o Options) handlers(ctx context.Context) (map[string]http.Handler, error) 
 	switch {
 	case o.Webhooks.CRDDeletionProtection.Enabled && o.Source == nil:
 		return nil, errors.New("protection from deletion needs a reader of the source cluster")
-	case o.readsTarget() && o.Target == nil:
+	case o.isReadingTarget() && o.Target == nil:
 		return nil, errors.New("the webhooks for workload need a reader of the target cluster")
 	}
 	if o.Log == nil {
@@ -113,8 +113,8 @@ func (o Options) handlers(ctx context.Context) (map[string]http.Handler, error) 
 	return handlers, nil
 }
 
-// readsTarget reports whether an enabled webhook reads the target cluster.
-func (o Options) readsTarget() bool {
+// isReadingTarget reports whether an enabled webhook reads the target cluster.
+func (o Options) isReadingTarget() bool {
 	return o.Webhooks.HighAvailabilityConfig.Enabled || o.Webhooks.ProjectedTokenMount.Enabled || o.Webhooks.SystemComponentsConfig.Enabled || o.Webhooks.PodKubeAPIServerLoadBalancing.Enabled
 }
 
@@ -127,9 +127,9 @@ func (o Options) enabledWebhooks() map[string]webhookFunc {
 		path    string
 		answer  webhookFunc
 	}{
-		{o.Webhooks.CRDDeletionProtection.Enabled, PathCRDDeletionProtection, deletionProtection{o.Source}.answer},
+		{o.Webhooks.CRDDeletionProtection.Enabled, PathCRDDeletionProtection, deletionProtection{o.Source}.respond},
 		{o.Webhooks.EndpointSliceHints.Enabled, PathEndpointSliceHints, newMutating(endpointSliceKind, hintEndpoints)},
-		{o.Webhooks.HighAvailabilityConfig.Enabled, PathHighAvailabilityConfig, highAvailability{o.Webhooks.HighAvailabilityConfig, target}.answer},
+		{o.Webhooks.HighAvailabilityConfig.Enabled, PathHighAvailabilityConfig, highAvailability{o.Webhooks.HighAvailabilityConfig, target}.respond},
 		{o.Webhooks.KubernetesServiceHost.Enabled, PathKubernetesServiceHost, newMutating(podKind, o.Webhooks.KubernetesServiceHost.mutate)},
 		{o.Webhooks.PodKubeAPIServerLoadBalancing.Enabled, PathPodKubeAPIServerLoadBalancing, newMutating(podKind, loadBalancing{target}.mutate)},
 		{o.Webhooks.PodSchedulerName.Enabled, PathPodSchedulerName, newMutating(podKind, o.Webhooks.PodSchedulerName.mutate)},
@@ -137,7 +137,7 @@ func (o Options) enabledWebhooks() map[string]webhookFunc {
 		{o.Webhooks.ProjectedTokenMount.Enabled, PathProjectedTokenMount, newMutating(podKind, tokenMount{o.Webhooks.ProjectedTokenMount, target}.mutate)},
 		{o.Webhooks.SeccompProfile.Enabled, PathSeccompProfile, newMutating(podKind, defaultSeccompProfile)},
 		{o.Webhooks.SystemComponentsConfig.Enabled, PathSystemComponentsConfig, newMutating(podKind, systemComponents{o.Webhooks.SystemComponentsConfig, target}.mutate)},
-		{o.Webhooks.VPAInPlaceUpdates.Enabled, PathVPAInPlaceUpdates, newMutating(verticalPodAutoscalerKind, updateInPlace)},
+		{o.Webhooks.VPAInPlaceUpdates.Enabled, PathVPAInPlaceUpdates, newMutating(verticalPodAutoscalerKind, setInPlaceUpdates)},
 	} {
 		if webhook.enabled {
 			all[webhook.path] = webhook.answer

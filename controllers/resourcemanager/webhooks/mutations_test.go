@@ -96,7 +96,7 @@ spec:
 
 func TestMountToken(t *testing.T) {
 	pod := read[corev1.Pod](t, "{spec: {initContainers: [{name: i}], containers: [{name: a, volumeMounts: [{name: own, mountPath: /own}]}], volumes: [{name: own}]}}")
-	require.True(t, wantsToken(pod))
+	require.True(t, isTokenMountNeeded(pod))
 	require.NoError(t, mountToken(pod, 43200))
 	assertEqualJSON(t, `
 spec:
@@ -115,10 +115,10 @@ spec:
       - serviceAccountToken: {path: token, expirationSeconds: 43200}
       - configMap: {name: kube-root-ca.crt, items: [{key: ca.crt, path: ca.crt}]}
       - downwardAPI: {items: [{path: namespace, fieldRef: {apiVersion: v1, fieldPath: metadata.namespace}}]}`, pod)
-	assert.False(t, wantsToken(pod), "it has one now")
-	assert.False(t, wantsToken(read[corev1.Pod](t, "{spec: {volumes: [{name: kube-api-access-x1}]}}")))
-	assert.False(t, wantsToken(read[corev1.Pod](t, "{spec: {automountServiceAccountToken: false}}")))
-	assert.True(t, wantsToken(read[corev1.Pod](t, "{spec: {automountServiceAccountToken: true}}")))
+	assert.False(t, isTokenMountNeeded(pod), "it has one now")
+	assert.False(t, isTokenMountNeeded(read[corev1.Pod](t, "{spec: {volumes: [{name: kube-api-access-x1}]}}")))
+	assert.False(t, isTokenMountNeeded(read[corev1.Pod](t, "{spec: {automountServiceAccountToken: false}}")))
+	assert.True(t, isTokenMountNeeded(read[corev1.Pod](t, "{spec: {automountServiceAccountToken: true}}")))
 }
 
 func TestMountTokenAsAnnotated(t *testing.T) {
@@ -201,26 +201,26 @@ func TestIsDaemon(t *testing.T) {
 	pod := func(kind, version string, controller *bool) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: version, Kind: kind, Controller: controller}}}}
 	}
-	assert.True(t, isDaemon(pod("DaemonSet", "apps/v1", ptr.To(true))))
-	assert.False(t, isDaemon(pod("DaemonSet", "apps/v1", nil)))
-	assert.False(t, isDaemon(pod("DaemonSet", "own.io/v1", ptr.To(true))))
-	assert.False(t, isDaemon(pod("ReplicaSet", "apps/v1", ptr.To(true))))
-	assert.False(t, isDaemon(&corev1.Pod{}))
+	assert.True(t, isDaemonSetPod(pod("DaemonSet", "apps/v1", ptr.To(true))))
+	assert.False(t, isDaemonSetPod(pod("DaemonSet", "apps/v1", nil)))
+	assert.False(t, isDaemonSetPod(pod("DaemonSet", "own.io/v1", ptr.To(true))))
+	assert.False(t, isDaemonSetPod(pod("ReplicaSet", "apps/v1", ptr.To(true))))
+	assert.False(t, isDaemonSetPod(&corev1.Pod{}))
 }
 
 func TestAddHostAliases(t *testing.T) {
 	pod := read[corev1.Pod](t, "{spec: {hostAliases: [{ip: 1.2.3.4}], volumes: [{name: a}, {name: b, projected: {sources: [{secret: {name: generic-token-kubeconfig-1a2b}}]}}]}}")
-	assert.True(t, usesTokenKubeconfig(pod))
+	assert.True(t, hasTokenKubeconfig(pod))
 	addHostAliases(pod, []string{"api.a", "api.b"}, "istio-ingress", []string{"10.0.0.1", "", "None", "3fff::2"})
 	assert.Equal(t, map[string]string{"networking.resources.gardener.cloud/to-istio-ingress-istio-ingressgateway-internal-tcp-9443": "allowed"}, pod.Labels)
 	assert.Equal(t, []corev1.HostAlias{{IP: "1.2.3.4"}, {IP: "10.0.0.1", Hostnames: []string{"api.a", "api.b"}}, {IP: "3fff::2", Hostnames: []string{"api.a", "api.b"}}}, pod.Spec.HostAliases)
 	// 57 characters, and five of the SHA-256 digest of the name (as of sha256sum).
 	assert.Equal(t, "networking.resources.gardener.cloud/to-istio-ingress--zone-eu-west-1a-istio-ingressgateway-in-ba6b3",
-		policyLabel("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443))
-	assert.Len(t, policyLabel("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443), len("networking.resources.gardener.cloud/")+63)
+		networkPolicyLabel("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443))
+	assert.Len(t, networkPolicyLabel("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443), len("networking.resources.gardener.cloud/")+63)
 
-	assert.True(t, usesTokenKubeconfig(read[corev1.Pod](t, "{spec: {volumes: [{name: b, secret: {secretName: generic-token-kubeconfig}}]}}")))
-	assert.False(t, usesTokenKubeconfig(read[corev1.Pod](t, "{spec: {volumes: [{name: b, secret: {secretName: own}}, {name: c, projected: {sources: [{secret: {name: own}}, {configMap: {name: generic-token-kubeconfig}}]}}]}}")))
+	assert.True(t, hasTokenKubeconfig(read[corev1.Pod](t, "{spec: {volumes: [{name: b, secret: {secretName: generic-token-kubeconfig}}]}}")))
+	assert.False(t, hasTokenKubeconfig(read[corev1.Pod](t, "{spec: {volumes: [{name: b, secret: {secretName: own}}, {name: c, projected: {sources: [{secret: {name: own}}, {configMap: {name: generic-token-kubeconfig}}]}}]}}")))
 }
 
 func TestHintEndpoints(t *testing.T) {
@@ -247,7 +247,7 @@ func TestUpdateInPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := &admissionv1.AdmissionRequest{Kind: verticalPodAutoscalerKind, Operation: admissionv1.Update}
 			request.Object.Raw = []byte(`{"metadata":{"name":"a"},"spec":` + c.spec + `,"status":{"own":1}}`)
-			response, err := newMutating(verticalPodAutoscalerKind, updateInPlace)(t.Context(), request)
+			response, err := newMutating(verticalPodAutoscalerKind, setInPlaceUpdates)(t.Context(), request)
 			require.NoError(t, err)
 			assert.True(t, response.Allowed)
 			raw, err := json.Marshal(response.Patches)

@@ -30,7 +30,7 @@ const (
 type loadBalancing struct{ target targetReader }
 
 func (l loadBalancing) mutate(ctx context.Context, request *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
-	if !usesTokenKubeconfig(pod) {
+	if !hasTokenKubeconfig(pod) {
 		return nil
 	}
 	config := &corev1.ConfigMap{}
@@ -73,11 +73,11 @@ func addHostAliases(pod *corev1.Pod, hosts []string, namespace string, addresses
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
-	pod.Labels[policyLabel(namespace+"-"+balancingService, balancingPort)] = gardencorev1beta1.LabelNetworkPolicyAllowed
+	pod.Labels[networkPolicyLabel(namespace+"-"+balancingService, balancingPort)] = gardencorev1beta1.LabelNetworkPolicyAllowed
 }
 
-// usesTokenKubeconfig reports whether a pod mounts the shared kubeconfig of a control plane.
-func usesTokenKubeconfig(pod *corev1.Pod) bool {
+// hasTokenKubeconfig reports whether a pod mounts the shared kubeconfig of a control plane.
+func hasTokenKubeconfig(pod *corev1.Pod) bool {
 	for _, volume := range pod.Spec.Volumes {
 		if volume.Secret != nil && strings.HasPrefix(volume.Secret.SecretName, tokenKubeconfig) {
 			return true
@@ -94,7 +94,7 @@ func usesTokenKubeconfig(pod *corev1.Pod) bool {
 	return false
 }
 
-// policyLabel returns the label that allows a pod to reach a port of a Service.
-func policyLabel(service string, port int) string {
+// networkPolicyLabel returns the label that allows a pod to reach a port of a Service.
+func networkPolicyLabel(service string, port int) string {
 	return networkpolicy.ClientLabel(fmt.Sprintf("%s-tcp-%d", service, port))
 }

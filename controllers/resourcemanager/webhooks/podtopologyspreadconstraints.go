@@ -20,7 +20,7 @@ func spreadRevisions(_ context.Context, _ *admissionv1.AdmissionRequest, pod *co
 	}
 	for i := range pod.Spec.TopologySpreadConstraints {
 		constraint := &pod.Spec.TopologySpreadConstraints[i]
-		if selectsRevision(constraint.LabelSelector) {
+		if isRevisionSelector(constraint.LabelSelector) {
 			continue
 		}
 		if constraint.LabelSelector == nil {
@@ -35,8 +35,8 @@ func spreadRevisions(_ context.Context, _ *admissionv1.AdmissionRequest, pod *co
 
 func isRevision(key string) bool { return key == appsv1.DefaultDeploymentUniqueLabelKey }
 
-// selectsRevision reports whether a selector already selects certain revisions.
-func selectsRevision(selector *metav1.LabelSelector) bool {
+// isRevisionSelector reports whether a selector already selects certain revisions.
+func isRevisionSelector(selector *metav1.LabelSelector) bool {
 	if selector == nil {
 		return false
 	}

@@ -31,7 +31,7 @@ type tokenMount struct {
 
 func (t tokenMount) mutate(ctx context.Context, request *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
 	account := pod.Spec.ServiceAccountName
-	if account == "" || account == "default" || !wantsToken(pod) {
+	if account == "" || account == "default" || !isTokenMountNeeded(pod) {
 		return nil
 	}
 	// The namespace of the pod is not set yet; the request has it.
@@ -50,8 +50,8 @@ func (t tokenMount) mutate(ctx context.Context, request *admissionv1.AdmissionRe
 	return nil
 }
 
-// wantsToken reports whether a pod wants a token and has none.
-func wantsToken(pod *corev1.Pod) bool {
+// isTokenMountNeeded reports whether a pod wants a token and has none.
+func isTokenMountNeeded(pod *corev1.Pod) bool {
 	if !ptr.Deref(pod.Spec.AutomountServiceAccountToken, true) {
 		return false
 	}

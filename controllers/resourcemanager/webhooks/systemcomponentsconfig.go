@@ -24,7 +24,7 @@ type systemComponents struct {
 }
 
 func (s systemComponents) mutate(ctx context.Context, _ *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
-	if isDaemon(pod) {
+	if isDaemonSetPod(pod) {
 		return nil
 	}
 	nodes := &corev1.NodeList{}
@@ -35,8 +35,8 @@ func (s systemComponents) mutate(ctx context.Context, _ *admissionv1.AdmissionRe
 	return nil
 }
 
-// isDaemon reports whether a pod belongs to a DaemonSet, which selects the node itself.
-func isDaemon(pod *corev1.Pod) bool {
+// isDaemonSetPod reports whether a pod belongs to a DaemonSet, which selects the node itself.
+func isDaemonSetPod(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.APIVersion == "apps/v1" && owner.Kind == "DaemonSet"
 }

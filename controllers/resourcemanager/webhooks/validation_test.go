@@ -106,7 +106,7 @@ func TestRequireConfirmation(t *testing.T) {
 }
 
 func TestIsProtected(t *testing.T) {
-	answer := deletionProtection{}.answer
+	answer := deletionProtection{}.respond
 	for name, c := range map[string]struct {
 		group, kind, subresource string
 		operation                admissionv1.Operation

@@ -25,8 +25,8 @@ type podAutoscaler struct {
 	} `json:"spec"`
 }
 
-// updateInPlace resizes pods in place instead of replacing them.
-func updateInPlace(_ context.Context, _ *admissionv1.AdmissionRequest, vpa *podAutoscaler) error {
+// setInPlaceUpdates resizes pods in place instead of replacing them.
+func setInPlaceUpdates(_ context.Context, _ *admissionv1.AdmissionRequest, vpa *podAutoscaler) error {
 	mode := updateModeAuto
 	if p := vpa.Spec.UpdatePolicy; p != nil && p.UpdateMode != nil {
 		mode = *p.UpdateMode

@@ -188,7 +188,7 @@ func (h *Handler) crossCheck(around *relatedObjects, object, old *unstructured.U
 	return found
 }
 
-func (h *Handler) mutationSurroundings(around *relatedObjects) *mutation.Mutator {
+func (h *Handler) newMutator(around *relatedObjects) *mutation.Mutator {
 	return mutation.New(mutation.NewObjectLister(around.objects), h.clock.Now())
 }
 
@@ -200,7 +200,7 @@ func isSameObject(a, b *unstructured.Unstructured) bool {
 // nothing.
 func (h *Handler) completeObject(around *relatedObjects, object, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if around != nil {
-		filled, _, err := h.mutationSurroundings(around).MutateCopy(object, old)
+		filled, _, err := h.newMutator(around).MutateCopy(object, old)
 		if err != nil {
 			return nil, fmt.Errorf("setting the defaults of the object: %w", err)
 		}

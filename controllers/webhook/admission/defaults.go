@@ -115,20 +115,20 @@ func fieldsOfObject(object runtime.Object) (map[string]any, error) {
 	return result.Object, nil
 }
 
-// answerDefaulting answers with a patch of the mutations, which depend on other objects, and then
-// the defaults.
-func (h *Handler) answerDefaulting(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+// respondToDefaulting answers with a patch of the mutations, which depend on other objects, and
+// then the defaults.
+func (h *Handler) respondToDefaulting(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.SubResource != "" || request.Operation != admissionv1.Create && request.Operation != admissionv1.Update {
 		return allowed(), nil
 	}
 	if !schemas.IsKnown(kindOf(request)) {
 		return nil, unknownKind(request)
 	}
-	object, err := objectOf(request, request.Object)
+	object, err := decodeRequestObject(request, request.Object)
 	if err != nil {
 		return nil, err
 	}
-	old, err := objectOf(request, request.OldObject)
+	old, err := decodeRequestObject(request, request.OldObject)
 	if err != nil {
 		return nil, err
 	}

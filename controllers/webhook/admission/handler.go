@@ -42,8 +42,8 @@ type Options struct {
 	// ObjectLister reads the virtual garden for mutations and rules across the landscape; nil
 	// disables both.
 	ObjectLister ObjectLister
-	// ExtraAnswers contains answers for further paths.
-	ExtraAnswers map[string]Answer
+	// ExtraResponders contains answers for further paths.
+	ExtraResponders map[string]Responder
 	// Log gets a line for each denied or failed request, with the object's name and the rules, but
 	// never contents. The default is none.
 	Log *slog.Logger
@@ -56,7 +56,7 @@ type Options struct {
 type Handler struct {
 	gardens      Gardens
 	objectLister ObjectLister
-	extraAnswers map[string]Answer
+	extraAnswers map[string]Responder
 	log          *slog.Logger
 	clock        clock.PassiveClock
 	metrics      *metrics
@@ -73,7 +73,7 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{
-		gardens: opts.Gardens, objectLister: opts.ObjectLister, extraAnswers: opts.ExtraAnswers, log: opts.Log, clock: opts.Clock, metrics: newMetrics(), defaults: defaults,
+		gardens: opts.Gardens, objectLister: opts.ObjectLister, extraAnswers: opts.ExtraResponders, log: opts.Log, clock: opts.Clock, metrics: newMetrics(), defaults: defaults,
 		slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
 	}
 	// Objects share most parts, and most changes leave most of an object unchanged.
@@ -95,8 +95,8 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 	return h, nil
 }
 
-// Answer handles a request. A refusal that is not a verdict about the object is an error.
-type Answer func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
+// Responder handles a request. A refusal that is not a verdict about the object is an error.
+type Responder func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error)
 
 // Metrics returns the request metrics, for a server that also serves others.
 func (h *Handler) Metrics() prometheus.Gatherer { return h.metrics.registry }
@@ -104,7 +104,7 @@ func (h *Handler) Metrics() prometheus.Gatherer { return h.metrics.registry }
 // Validate answers whether a change is allowed, for a server that decodes AdmissionReviews itself
 // and recovers from panics. It returns when the context ends.
 func (h *Handler) Validate(ctx context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	response, err := h.answerWithin(ctx, request, h.answerValidation)
+	response, err := h.respondWithin(ctx, request, h.respondToValidation)
 	if err != nil {
 		return errorResponse(err)
 	}
@@ -113,12 +113,12 @@ func (h *Handler) Validate(ctx context.Context, request *admissionv1.AdmissionRe
 
 // ServeHTTP answers POST /validate, POST /default and the paths in Options.More.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var respond Answer
+	var respond Responder
 	switch r.URL.Path {
 	case PathValidate:
-		respond = h.answerValidation
+		respond = h.respondToValidation
 	case PathDefault:
-		respond = h.answerDefaulting
+		respond = h.respondToDefaulting
 	default:
 		respond = h.extraAnswers[r.URL.Path]
 	}
@@ -146,7 +146,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	seen.kind, seen.operation = kindLabel(request), operationLabel(request)
 	ctx, cancel := context.WithTimeout(r.Context(), timeoutOf(r))
 	defer cancel()
-	response, err := h.answerWithin(ctx, request, respond)
+	response, err := h.respondWithin(ctx, request, respond)
 	if err != nil {
 		response = errorResponse(err)
 		if ctx.Err() != nil {
@@ -167,25 +167,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answerResult is the result of a request's goroutine.
-type answerResult struct {
+// responderResult is the result of a request's goroutine.
+type responderResult struct {
 	response   *admissionv1.AdmissionResponse
 	err        error
 	panicValue any
 	stack      []byte
 }
 
-// answerWithin returns when the context ends. CUE cannot be interrupted, so the goroutine continues
-// without a reader and holds its slot until it ends.
-func (h *Handler) answerWithin(ctx context.Context, request *admissionv1.AdmissionRequest, respond Answer) (*admissionv1.AdmissionResponse, error) {
+// respondWithin returns when the context ends. CUE cannot be interrupted, so the goroutine
+// continues without a reader and holds its slot until it ends.
+func (h *Handler) respondWithin(ctx context.Context, request *admissionv1.AdmissionRequest, respond Responder) (*admissionv1.AdmissionResponse, error) {
 	select {
 	case h.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	done := make(chan answerResult, 1)
+	done := make(chan responderResult, 1)
 	go func() {
-		var out answerResult
+		var out responderResult
 		defer func() {
 			if p := recover(); p != nil {
 				out.panicValue, out.stack = p, debug.Stack()

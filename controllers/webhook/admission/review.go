@@ -82,8 +82,8 @@ func kindOf(request *admissionv1.AdmissionRequest) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: request.Kind.Group, Version: request.Kind.Version, Kind: request.Kind.Kind}
 }
 
-// objectOf decodes an object of a request; the result is nil if there is none.
-func objectOf(request *admissionv1.AdmissionRequest, raw runtime.RawExtension) (*unstructured.Unstructured, error) {
+// decodeRequestObject decodes an object of a request; the result is nil if there is none.
+func decodeRequestObject(request *admissionv1.AdmissionRequest, raw runtime.RawExtension) (*unstructured.Unstructured, error) {
 	if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
 		return nil, nil
 	}

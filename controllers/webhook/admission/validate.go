@@ -12,19 +12,19 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// answerValidation answers whether a change is allowed.
-func (h *Handler) answerValidation(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+// respondToValidation answers whether a change is allowed.
+func (h *Handler) respondToValidation(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.SubResource != "" || !slices.Contains([]admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete}, request.Operation) {
 		return allowed(), nil
 	}
 	if !schemas.IsKnown(kindOf(request)) {
 		return nil, unknownKind(request)
 	}
-	object, err := objectOf(request, request.Object)
+	object, err := decodeRequestObject(request, request.Object)
 	if err != nil {
 		return nil, err
 	}
-	old, err := objectOf(request, request.OldObject)
+	old, err := decodeRequestObject(request, request.OldObject)
 	if err != nil {
 		return nil, err
 	}

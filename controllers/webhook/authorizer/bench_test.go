@@ -29,7 +29,7 @@ func largeGarden(b *testing.B) *Handler {
 	}
 	learn := func(k kind, namespace, name string, content map[string]any) {
 		content["metadata"] = map[string]any{"namespace": namespace, "name": name}
-		h.graph.setStatement(statementOf(kindsByName[k], &unstructured.Unstructured{Object: content}))
+		h.graph.setRelations(relationsOf(kindsByName[k], &unstructured.Unstructured{Object: content}))
 	}
 	ref := func(name string) map[string]any { return map[string]any{"name": name} }
 	for i := range benchSeeds {
@@ -109,9 +109,9 @@ func BenchmarkChange(b *testing.B) {
 			k = w
 		}
 	}
-	statements := make([]*statement, 2)
+	statements := make([]*objectRelations, 2)
 	for i := range statements {
-		statements[i] = statementOf(k, &unstructured.Unstructured{Object: map[string]any{
+		statements[i] = relationsOf(k, &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"namespace": "garden-042", "name": "shoot-00042"},
 			"spec":     map[string]any{"seedName": fmt.Sprintf("seed-%03d", 42+i), "credentialsBindingName": "bound", "cloudProfile": map[string]any{"name": "large"}},
 		}})
@@ -120,6 +120,6 @@ func BenchmarkChange(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		h.graph.setStatement(statements[i%2])
+		h.graph.setRelations(statements[i%2])
 	}
 }

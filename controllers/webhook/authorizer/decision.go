@@ -107,7 +107,7 @@ func (s requestScope) decide(rules map[kind]rule, r *request, unselected bool) (
 		}
 		return noOpinion, fmt.Sprintf("the %s of %s may %s only %s that it names", s.role, s, r.verb, r.resource)
 	}
-	if s.isOwn(r) {
+	if s.isOwnObject(r) {
 		return allowed, ""
 	}
 	if rule.allowsReads && r.hasVerb(verbGet) && !s.graph.isKnown(r.objectKey) {
@@ -116,8 +116,8 @@ func (s requestScope) decide(rules map[kind]rule, r *request, unselected bool) (
 	return noOpinion, fmt.Sprintf("neither %s nor its objects refer to %s", s, r.describe())
 }
 
-// isOwn reports whether the object of a request belongs to the owner.
-func (s requestScope) isOwn(r *request) bool {
+// isOwnObject reports whether the object of a request belongs to the owner.
+func (s requestScope) isOwnObject(r *request) bool {
 	if s.kind == kindSeed && (r.objectKey == objectKey(s.ownerKey) || r.objectKey == (objectKey{kind: kindNamespace, name: seedNamespace(s.name)})) ||
 		s.kind == kindShoot && r.objectKey == objectKey(s.ownerKey) && r.hasVerb(verbGet, verbList, verbWatch) {
 		return true // also before it exists

@@ -178,7 +178,7 @@ func TestPermissionTables(t *testing.T) {
 // addCertificateRequest adds a request for a certificate; another test covers its content.
 func (h *Handler) addCertificateRequest(name string, c claim) {
 	of := objectKey{kind: kindCertificateSigningRequest, name: name}
-	h.graph.setStatement(&statement{subject: of, claims: []claim{{of, c.owner}}})
+	h.graph.setRelations(&objectRelations{subject: of, claims: []claim{{of, c.owner}}})
 }
 
 // parseQuestion parses VERB RESOURCE[/SUBRESOURCE] [NAMESPACE/]NAME, with a selector:

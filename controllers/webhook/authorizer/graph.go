@@ -15,8 +15,8 @@ type objectKey struct {
 // ownerKey is a Seed or a self-hosted Shoot to which objects belong.
 type ownerKey objectKey
 
-// statement is all that the graph knows of one watched object.
-type statement struct {
+// objectRelations is all that the graph knows of one watched object.
+type objectRelations struct {
 	subject objectKey
 	edges   []edge
 	claims  []claim
@@ -38,7 +38,7 @@ type claim struct {
 	owner  ownerKey
 }
 
-func (s *statement) equal(o *statement) bool {
+func (s *objectRelations) equal(o *objectRelations) bool {
 	return s.subject == o.subject && slices.Equal(s.edges, o.edges) && slices.Equal(s.claims, o.claims) && slices.Equal(s.bootstraps, o.bootstraps) &&
 		s.isRenewalRequested == o.isRenewalRequested && s.expires.Equal(o.expires)
 }
@@ -52,14 +52,14 @@ type graph struct {
 	// ownerNumbers of owners are not reused: owners are few and return.
 	ownerNumbers map[ownerKey]uint32
 	// statements contains the statements of watched objects.
-	statements map[objectKey]*graphStatement
+	statements map[objectKey]*graphRelations
 	// bootstraps maps bootstrap objects to the objects that name them.
 	bootstraps map[objectKey][]objectKey
 	edges      int
 }
 
-// graphStatement is a statement in terms of the graph's vertices.
-type graphStatement struct {
+// graphRelations is a statement in terms of the graph's vertices.
+type graphRelations struct {
 	vertex             *vertex
 	edges              [][2]*vertex
 	claims             []claimedVertex
@@ -77,7 +77,7 @@ type vertex struct {
 	// known.
 	outgoingCount, statementCount int32
 	// owners are sorted by number.
-	owners []ownerWays
+	owners []ownerPaths
 }
 
 type claimedVertex struct {
@@ -90,27 +90,27 @@ type incomingEdge struct {
 	times  int32
 }
 
-// ownerWays is an owner, and the number of claims and neighbours that lead to it.
-type ownerWays struct {
+// ownerPaths is an owner, and the number of claims and neighbours that lead to it.
+type ownerPaths struct {
 	owner uint32
 	ways  int32
 }
 
 func newGraph() *graph {
-	return &graph{vertices: map[objectKey]*vertex{}, ownerNumbers: map[ownerKey]uint32{}, statements: map[objectKey]*graphStatement{}, bootstraps: map[objectKey][]objectKey{}}
+	return &graph{vertices: map[objectKey]*vertex{}, ownerNumbers: map[ownerKey]uint32{}, statements: map[objectKey]*graphRelations{}, bootstraps: map[objectKey][]objectKey{}}
 }
 
-// setStatement replaces the statement of an object.
-func (g *graph) setStatement(s *statement) {
+// setRelations replaces the statement of an object.
+func (g *graph) setRelations(s *objectRelations) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := g.statements[s.subject]
-	after := &graphStatement{vertex: g.vertex(s.subject), bootstraps: s.bootstraps, isRenewalRequested: s.isRenewalRequested, expires: s.expires}
+	after := &graphRelations{vertex: g.vertex(s.subject), bootstraps: s.bootstraps, isRenewalRequested: s.isRenewalRequested, expires: s.expires}
 	after.vertex.statementCount++
 	for _, c := range s.claims {
 		h := claimedVertex{g.vertex(c.object), g.ownerNumber(c.owner)}
 		after.claims = append(after.claims, h)
-		g.addOwnerWay(h.vertex, h.owner)
+		g.addOwnerPath(h.vertex, h.owner)
 	}
 	for _, e := range s.edges {
 		if e.from.kind.rank() >= e.to.kind.rank() {
@@ -121,22 +121,22 @@ func (g *graph) setStatement(s *statement) {
 		g.connect(pair[0], pair[1])
 	}
 	// The new statement was added first, so that unchanged owners are not lost in between.
-	g.dropStatement(before)
+	g.dropRelations(before)
 	for _, b := range s.bootstraps {
 		g.bootstraps[b] = append(g.bootstraps[b], s.subject)
 	}
 	g.statements[s.subject] = after
 }
 
-// removeStatement deletes the statement of an object.
-func (g *graph) removeStatement(of objectKey) {
+// removeRelations deletes the statement of an object.
+func (g *graph) removeRelations(of objectKey) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.dropStatement(g.statements[of])
+	g.dropRelations(g.statements[of])
 	delete(g.statements, of)
 }
 
-func (g *graph) dropStatement(s *graphStatement) {
+func (g *graph) dropRelations(s *graphRelations) {
 	if s == nil {
 		return
 	}
@@ -153,7 +153,7 @@ func (g *graph) dropStatement(s *graphStatement) {
 		g.disconnect(pair[0], pair[1])
 	}
 	for _, h := range s.claims {
-		g.removeOwnerWay(h.vertex, h.owner)
+		g.removeOwnerPath(h.vertex, h.owner)
 	}
 	s.vertex.statementCount--
 	for _, pair := range s.edges {
@@ -200,7 +200,7 @@ func (g *graph) connect(from, to *vertex) {
 	from.outgoingCount++
 	g.edges++
 	for _, s := range to.owners {
-		g.addOwnerWay(from, s.owner)
+		g.addOwnerPath(from, s.owner)
 	}
 }
 
@@ -213,7 +213,7 @@ func (g *graph) disconnect(from, to *vertex) {
 	from.outgoingCount--
 	g.edges--
 	for _, s := range to.owners {
-		g.removeOwnerWay(from, s.owner)
+		g.removeOwnerPath(from, s.owner)
 	}
 }
 
@@ -221,33 +221,33 @@ func (v *vertex) incomingIndex(from *vertex) int {
 	return slices.IndexFunc(v.incoming, func(l incomingEdge) bool { return l.vertex == from })
 }
 
-// addOwnerWay adds a way to an owner; if it is the first, also for all vertices with an edge to v.
-func (g *graph) addOwnerWay(v *vertex, number uint32) {
+// addOwnerPath adds a way to an owner; if it is the first, also for all vertices with an edge to v.
+func (g *graph) addOwnerPath(v *vertex, number uint32) {
 	i, found := v.ownerIndex(number)
 	if found {
 		v.owners[i].ways++
 		return
 	}
-	v.owners = slices.Insert(v.owners, i, ownerWays{number, 1})
+	v.owners = slices.Insert(v.owners, i, ownerPaths{number, 1})
 	for _, l := range v.incoming {
-		g.addOwnerWay(l.vertex, number)
+		g.addOwnerPath(l.vertex, number)
 	}
 }
 
-// removeOwnerWay removes a way; if it was the last, also for all vertices with an edge to v.
-func (g *graph) removeOwnerWay(v *vertex, number uint32) {
+// removeOwnerPath removes a way; if it was the last, also for all vertices with an edge to v.
+func (g *graph) removeOwnerPath(v *vertex, number uint32) {
 	i, _ := v.ownerIndex(number)
 	if v.owners[i].ways--; v.owners[i].ways > 0 {
 		return
 	}
 	v.owners = slices.Delete(v.owners, i, i+1)
 	for _, l := range v.incoming {
-		g.removeOwnerWay(l.vertex, number)
+		g.removeOwnerPath(l.vertex, number)
 	}
 }
 
 func (v *vertex) ownerIndex(number uint32) (int, bool) {
-	return slices.BinarySearchFunc(v.owners, number, func(s ownerWays, n uint32) int { return int(int64(s.owner) - int64(n)) })
+	return slices.BinarySearchFunc(v.owners, number, func(s ownerPaths, n uint32) int { return int(int64(s.owner) - int64(n)) })
 }
 
 // isOwnedBy reports whether an object belongs to an owner.

@@ -44,7 +44,7 @@ func (g *graph) content() graphContent {
 }
 
 // ownersByWalk computes the owners of all nodes by an ordinary walk.
-func ownersByWalk(statements map[objectKey]*statement) map[objectKey]map[ownerKey]bool {
+func ownersByWalk(statements map[objectKey]*objectRelations) map[objectKey]map[ownerKey]bool {
 	next, out := map[objectKey][]objectKey{}, map[objectKey]map[ownerKey]bool{}
 	add := func(n objectKey, o ownerKey) bool {
 		if out[n] == nil {
@@ -78,7 +78,7 @@ func ownersByWalk(statements map[objectKey]*statement) map[objectKey]map[ownerKe
 }
 
 // randomStatement returns a random statement with few names, so that many are shared.
-func randomStatement(pick func(int) int) *statement {
+func randomStatement(pick func(int) int) *objectRelations {
 	someNode := func(k kind) objectKey {
 		n := objectKey{kind: k, name: fmt.Sprint(pick(4))}
 		if !k.isClusterScoped() {
@@ -86,7 +86,7 @@ func randomStatement(pick func(int) int) *statement {
 		}
 		return n
 	}
-	s := &statement{subject: someNode(kind(1 + pick(int(kindCount)-1)))}
+	s := &objectRelations{subject: someNode(kind(1 + pick(int(kindCount)-1)))}
 	for range pick(4) {
 		from, to := someNode(kind(1+pick(int(kindCount)-1))), s.subject
 		if pick(2) == 0 {
@@ -112,20 +112,20 @@ func (n objectKey) String() string { return fmt.Sprintf("%s %s/%s", n.kind, n.na
 // checkGraph changes a graph randomly. It compares the result with a new graph of the final
 // statements, and with a walk.
 func checkGraph(t *testing.T, steps int, pick func(int) int) {
-	g, statements := newGraph(), map[objectKey]*statement{}
+	g, statements := newGraph(), map[objectKey]*objectRelations{}
 	for range steps {
 		s := randomStatement(pick)
 		if pick(3) == 0 {
-			g.removeStatement(s.subject)
+			g.removeRelations(s.subject)
 			delete(statements, s.subject)
 			continue
 		}
-		g.setStatement(s)
+		g.setRelations(s)
 		statements[s.subject] = s
 	}
 	anew := newGraph()
 	for _, of := range slices.SortedFunc(maps.Keys(statements), func(a, b objectKey) int { return -compareNodes(a, b) }) {
-		anew.setStatement(statements[of])
+		anew.setRelations(statements[of])
 	}
 	require.Equal(t, anew.content(), g.content())
 	want := ownersByWalk(statements)
@@ -138,7 +138,7 @@ func checkGraph(t *testing.T, steps int, pick func(int) int) {
 		}
 	}
 	for of := range statements {
-		g.removeStatement(of)
+		g.removeRelations(of)
 	}
 	require.Empty(t, g.vertices, "nothing stays of what nobody says any more")
 	require.Zero(t, g.edges)
@@ -190,12 +190,12 @@ func TestGraphOfLandscape(t *testing.T) {
 				changed := object.DeepCopy()
 				if spec, ok := changed.Object["spec"].(map[string]any); ok && random.IntN(2) == 0 {
 					spec["seedName"], spec["resources"] = "elsewhere", nil
-					g.setStatement(statementOf(kindOf(t, changed), changed))
+					g.setRelations(relationsOf(kindOf(t, changed), changed))
 				}
 				if random.IntN(3) == 0 {
-					g.removeStatement(statementOf(kindOf(t, object), object).subject)
+					g.removeRelations(relationsOf(kindOf(t, object), object).subject)
 				}
-				g.setStatement(statementOf(kindOf(t, object), object))
+				g.setRelations(relationsOf(kindOf(t, object), object))
 			}
 		}
 		got := g.content()

@@ -13,7 +13,7 @@ import (
 const (
 	referrerNamespace = "own"    // the namespace of the referring object
 	gardenNamespace   = "garden" // namespace garden
-	statedNamespace   = "?"      // the field's namespace; without one, the object's own
+	fieldNamespace    = "?"      // the field's namespace; without one, the object's own
 )
 
 // reference is a field that refers to another object: by its name, or by a structure with name and
@@ -53,7 +53,7 @@ func referencedObjects(object map[string]any, namespace string, refs []reference
 					}
 					n.kind = kindsByGroupKind[group.GroupKind()]
 				}
-				if at := nestedString(v, "namespace"); at != "" && r.namespace == statedNamespace {
+				if at := nestedString(v, "namespace"); at != "" && r.namespace == fieldNamespace {
 					n.namespace = at
 				}
 			}

@@ -102,7 +102,7 @@ func isInShootNamespace(s requestScope, r *request) bool {
 		return false
 	}
 	byItself := r.kind == kindBackupEntry || r.kind == kindBastion
-	return r.name == "" || byItself || s.isOwn(r)
+	return r.name == "" || byItself || s.isOwnObject(r)
 }
 
 // canCreateSecret allows Secrets of Shoots, token keys of Shoots, Secrets of backup buckets, and
@@ -114,7 +114,7 @@ func canCreateSecret(s requestScope, r *request) bool {
 	case metav1.NamespaceSystem:
 		return canCreateBootstrapObject(s, r)
 	case gardencorev1beta1.GardenNamespace:
-		return r.name == "" || s.isOwn(r)
+		return r.name == "" || s.isOwnObject(r)
 	}
 	return isInShootNamespace(s, r)
 }
@@ -123,7 +123,7 @@ func canCreateSecret(s requestScope, r *request) bool {
 // it has access.
 func canCreateBootstrapObject(s requestScope, r *request) bool {
 	if r.name != "" {
-		return s.isOwn(r)
+		return s.isOwnObject(r)
 	}
 	return s.graph.canBootstrapAny(r.kind, r.namespace, s.ownerKey, s.now)
 }
@@ -183,7 +183,7 @@ func isAccountOrToken(r *request) bool {
 
 // isOwnTokenRequest allows tokens of WorkloadIdentities that belong to the owner.
 func isOwnTokenRequest(s requestScope, r *request) bool {
-	return r.subresource == "token" && r.verb == verbCreate && s.isOwn(r)
+	return r.subresource == "token" && r.verb == verbCreate && s.isOwnObject(r)
 }
 
 // approvalCheck allows the request that approvers send to check whether a client may have its

@@ -97,7 +97,7 @@ func isPublicConfigMapRead(_ requestScope, r *request) bool {
 // canCreateShootSecret allows Secrets of the Shoot, and tokens for the gardenlet of its Seed.
 func canCreateShootSecret(s requestScope, r *request) bool {
 	if r.name != "" {
-		return s.isOwn(r)
+		return s.isOwnObject(r)
 	}
 	return r.namespace == s.namespace || canCreateBootstrapObject(s, r)
 }

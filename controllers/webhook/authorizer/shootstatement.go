@@ -37,7 +37,7 @@ var gardenletObjects = []struct {
 
 // addShoot states that a Shoot belongs to its current and its next Seed; a self-hosted one belongs
 // to itself.
-func addShoot(s *statementBuilder) {
+func addShoot(s *relationBuilder) {
 	s.addReferences(shootReferences...)
 	s.edges = append(s.edges, edge{objectKey{kind: kindNamespace, name: s.subject.namespace}, s.subject})
 	for _, m := range gardenletObjects {

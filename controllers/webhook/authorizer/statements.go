@@ -26,7 +26,7 @@ import (
 type watchedKind struct {
 	kind          kind
 	resource      schema.GroupVersionResource
-	addStatements func(*statementBuilder)
+	addStatements func(*relationBuilder)
 }
 
 // watchedKinds returns all kinds that are listed and watched.
@@ -39,66 +39,66 @@ func watchedKinds() []watchedKind {
 		{kindCertificateSigningRequest, certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), addSigningRequest},
 		{kindControllerDeployment, corev1.SchemeGroupVersion.WithResource("controllerdeployments"), addControllerDeployment},
 		{kindControllerInstallation, core.WithResource("controllerinstallations"), addControllerInstallation},
-		{kindCredentialsBinding, security.WithResource("credentialsbindings"), (*statementBuilder).addBindingReferences},
+		{kindCredentialsBinding, security.WithResource("credentialsbindings"), (*relationBuilder).addBindingReferences},
 		{kindGardenlet, seedmanagement.WithResource("gardenlets"), addGardenlet},
 		{kindManagedSeed, seedmanagement.WithResource("managedseeds"), addManagedSeed},
 		{kindNamespacedCloudProfile, core.WithResource("namespacedcloudprofiles"), addNamespacedCloudProfile},
 		{kindProject, core.WithResource("projects"), addProject},
-		{kindSecretBinding, core.WithResource("secretbindings"), (*statementBuilder).addBindingReferences},
+		{kindSecretBinding, core.WithResource("secretbindings"), (*relationBuilder).addBindingReferences},
 		{kindSeed, core.WithResource("seeds"), addSeed},
 		{kindShoot, core.WithResource("shoots"), addShoot},
 	}
 }
 
-// statementBuilder builds the statement of an object.
-type statementBuilder struct {
-	*statement
+// relationBuilder builds the statement of an object.
+type relationBuilder struct {
+	*objectRelations
 	object *unstructured.Unstructured
 }
 
-func statementOf(k watchedKind, object *unstructured.Unstructured) *statement {
-	s := &statementBuilder{statement: &statement{subject: objectKey{k.kind, object.GetNamespace(), object.GetName()}}, object: object}
+func relationsOf(k watchedKind, object *unstructured.Unstructured) *objectRelations {
+	s := &relationBuilder{objectRelations: &objectRelations{subject: objectKey{k.kind, object.GetNamespace(), object.GetName()}}, object: object}
 	k.addStatements(s)
-	return s.statement
+	return s.objectRelations
 }
 
 // addReferences states that the objects in these fields belong to the owners of the object.
-func (s *statementBuilder) addReferences(refs ...reference) {
+func (s *relationBuilder) addReferences(refs ...reference) {
 	for _, n := range referencedObjects(s.object.Object, s.subject.namespace, refs) {
 		s.edges = append(s.edges, edge{n, s.subject})
 	}
 }
 
 // addOwnersOf states that the object belongs to the owners of another one, if that has a name.
-func (s *statementBuilder) addOwnersOf(to objectKey) {
+func (s *relationBuilder) addOwnersOf(to objectKey) {
 	if to.name != "" {
 		s.edges = append(s.edges, edge{s.subject, to})
 	}
 }
 
 // addSeedClaim states that an object belongs to a Seed, if that has a name.
-func (s *statementBuilder) addSeedClaim(what objectKey, seed string) {
+func (s *relationBuilder) addSeedClaim(what objectKey, seed string) {
 	if seed != "" {
 		s.claims = append(s.claims, claim{what, seedOwner(seed)})
 	}
 }
 
-func (s *statementBuilder) text(path ...string) string { return nestedString(s.object.Object, path...) }
+func (s *relationBuilder) text(path ...string) string { return nestedString(s.object.Object, path...) }
 
 // addBindingReferences adds the references of a SecretBinding or CredentialsBinding.
-func (s *statementBuilder) addBindingReferences() {
-	s.addReferences(reference{"secretRef", kindSecret, statedNamespace}, reference{"credentialsRef", kindSecret, statedNamespace})
+func (s *relationBuilder) addBindingReferences() {
+	s.addReferences(reference{"secretRef", kindSecret, fieldNamespace}, reference{"credentialsRef", kindSecret, fieldNamespace})
 }
 
-func addBackupBucket(s *statementBuilder) {
-	s.addReferences(reference{"spec.credentialsRef", kindSecret, statedNamespace}, reference{"status.generatedSecretRef", kindSecret, statedNamespace})
+func addBackupBucket(s *relationBuilder) {
+	s.addReferences(reference{"spec.credentialsRef", kindSecret, fieldNamespace}, reference{"status.generatedSecretRef", kindSecret, fieldNamespace})
 	s.addSeedClaim(s.subject, s.text("spec", "seedName"))
 	s.addOwnersOf(objectKey{kindShoot, s.text("spec", "shootRef", "namespace"), s.text("spec", "shootRef", "name")})
 }
 
 // addBackupEntry states that the bucket belongs to the owners of the entry, too. So the target
 // Seed of a moving Shoot can read the bucket of the previous Seed.
-func addBackupEntry(s *statementBuilder) {
+func addBackupEntry(s *relationBuilder) {
 	s.addReferences(reference{"spec.bucketName", kindBackupBucket, referrerNamespace})
 	s.addSeedClaim(s.subject, s.text("spec", "seedName"))
 	s.addSeedClaim(s.subject, s.text("status", "seedName"))
@@ -114,13 +114,13 @@ func shootOwnerName(object *unstructured.Unstructured) string {
 	return ""
 }
 
-func addBastion(s *statementBuilder) {
+func addBastion(s *relationBuilder) {
 	s.addSeedClaim(s.subject, s.text("spec", "seedName"))
 	s.addOwnersOf(objectKey{kindShoot, s.subject.namespace, s.text("spec", "shootRef", "name")})
 }
 
 // addSigningRequest lets a gardenlet see the result of its own request for a certificate.
-func addSigningRequest(s *statementBuilder) {
+func addSigningRequest(s *relationBuilder) {
 	encoded, err := base64.StdEncoding.DecodeString(s.text("spec", "request"))
 	if err != nil {
 		return
@@ -142,38 +142,38 @@ func addSigningRequest(s *statementBuilder) {
 	}
 }
 
-func addControllerDeployment(s *statementBuilder) {
+func addControllerDeployment(s *relationBuilder) {
 	s.addReferences(reference{"helm.ociRepository.pullSecretRef", kindSecret, gardenNamespace}, reference{"helm.ociRepository.caBundleSecretRef", kindSecret, gardenNamespace},
 		reference{"resources[].resourceRef", kindSecret, gardenNamespace})
 }
 
-func addControllerInstallation(s *statementBuilder) {
+func addControllerInstallation(s *relationBuilder) {
 	s.addReferences(reference{"spec.registrationRef", kindControllerRegistration, referrerNamespace}, reference{"spec.deploymentRef", kindControllerDeployment, referrerNamespace},
-		reference{"spec.resourceRefs[]", kindSecret, statedNamespace})
+		reference{"spec.resourceRefs[]", kindSecret, fieldNamespace})
 	s.addSeedClaim(s.subject, s.text("spec", "seedRef", "name"))
 	s.addOwnersOf(objectKey{kindShoot, s.text("spec", "shootRef", "namespace"), s.text("spec", "shootRef", "name")})
 }
 
-func addNamespacedCloudProfile(s *statementBuilder) {
+func addNamespacedCloudProfile(s *relationBuilder) {
 	s.addReferences(reference{"spec.parent", kindCloudProfile, referrerNamespace})
 }
 
-func addProject(s *statementBuilder) {
+func addProject(s *relationBuilder) {
 	s.addOwnersOf(objectKey{kind: kindNamespace, name: s.text("spec", "namespace")})
 }
 
 // seedSpecReferences are the references of a Seed.
 var seedSpecReferences = []reference{
-	{"backup.credentialsRef", kindSecret, statedNamespace},
-	{"dns.provider.credentialsRef", kindSecret, statedNamespace},
-	{"dns.provider.secretRef", kindSecret, statedNamespace},
-	{"dns.internal.credentialsRef", kindSecret, statedNamespace},
-	{"dns.defaults[].credentialsRef", kindSecret, statedNamespace},
+	{"backup.credentialsRef", kindSecret, fieldNamespace},
+	{"dns.provider.credentialsRef", kindSecret, fieldNamespace},
+	{"dns.provider.secretRef", kindSecret, fieldNamespace},
+	{"dns.internal.credentialsRef", kindSecret, fieldNamespace},
+	{"dns.defaults[].credentialsRef", kindSecret, fieldNamespace},
 	{"resources[].resourceRef", kindSecret, gardenNamespace},
 }
 
 // addSeed states that referenced objects belong to the Seed, but not to a managed one's parent.
-func addSeed(s *statementBuilder) {
+func addSeed(s *relationBuilder) {
 	s.addSeedSpecClaims(s.subject.name, "spec")
 	if at, err := time.Parse(time.RFC3339, s.text("status", "clientCertificateExpirationTimestamp")); err == nil {
 		s.expires = at
@@ -181,7 +181,7 @@ func addSeed(s *statementBuilder) {
 }
 
 // addSeedSpecClaims states that the references in a Seed's spec at a path belong to the Seed.
-func (s *statementBuilder) addSeedSpecClaims(seed string, path ...string) {
+func (s *relationBuilder) addSeedSpecClaims(seed string, path ...string) {
 	at, _, _ := unstructured.NestedFieldNoCopy(s.object.Object, path...)
 	spec, _ := at.(map[string]any)
 	for _, n := range referencedObjects(spec, gardencorev1beta1.GardenNamespace, seedSpecReferences) {
@@ -190,7 +190,7 @@ func (s *statementBuilder) addSeedSpecClaims(seed string, path ...string) {
 }
 
 // addGardenlet includes the references of the future Seed, which are needed before it exists.
-func addGardenlet(s *statementBuilder) {
+func addGardenlet(s *relationBuilder) {
 	if shoot, is := strings.CutPrefix(s.subject.name, prefixSelfHosted); is {
 		s.addOwnersOf(objectKey{kindShoot, s.subject.namespace, shoot})
 		return
@@ -205,11 +205,11 @@ func addGardenlet(s *statementBuilder) {
 
 // addManagedSeed states that a managed Seed and its bootstrap objects belong to the owners of its
 // Shoot.
-func addManagedSeed(s *statementBuilder) {
+func addManagedSeed(s *relationBuilder) {
 	seed := s.subject.name
 	s.addOwnersOf(objectKey{kindShoot, s.subject.namespace, s.text("spec", "shoot", "name")})
 	s.edges = append(s.edges, edge{objectKey{kind: kindSeed, name: seed}, s.subject})
-	s.addReferences(reference{"spec.gardenlet.config.seedConfig.spec.backup.credentialsRef", kindSecret, statedNamespace})
+	s.addReferences(reference{"spec.gardenlet.config.seedConfig.spec.backup.credentialsRef", kindSecret, fieldNamespace})
 	s.addSeedSpecClaims(seed, "spec", "gardenlet", "config", "seedConfig", "spec")
 	s.isRenewalRequested = isRenewalRequested(s.object)
 	switch s.text("spec", "gardenlet", "bootstrap") {

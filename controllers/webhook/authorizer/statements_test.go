@@ -30,7 +30,7 @@ func TestReferencesOfControlPlanes(t *testing.T) {
 		if shoot.GetKind() != "Shoot" {
 			continue
 		}
-		h, s := newGardenHandler(t, landscape), statementOf(kindOf(t, shoot), shoot)
+		h, s := newGardenHandler(t, landscape), relationsOf(kindOf(t, shoot), shoot)
 		for _, r := range crosscheck.ControlPlaneReferences("Shoot", shoot.Object) {
 			what := objectKey{kindSecret, shoot.GetNamespace(), r.Name}
 			if r.Kind == "ConfigMap" {
@@ -96,7 +96,7 @@ func TestCertificateRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "csr"}, "spec": map[string]any{"request": c.request}}}
-			s := statementOf(watchedKind{kind: kindCertificateSigningRequest, addStatements: addSigningRequest}, object)
+			s := relationsOf(watchedKind{kind: kindCertificateSigningRequest, addStatements: addSigningRequest}, object)
 			var got []ownerKey
 			for _, c := range s.claims {
 				assert.Equal(t, s.subject, c.object)
@@ -118,9 +118,9 @@ func TestMalformedObjects(t *testing.T) {
 		} {
 			g := newGraph()
 			assert.NotPanics(t, func() {
-				s := statementOf(k, &unstructured.Unstructured{Object: content})
-				g.setStatement(s)
-				g.removeStatement(s.subject)
+				s := relationsOf(k, &unstructured.Unstructured{Object: content})
+				g.setRelations(s)
+				g.removeRelations(s.subject)
 			})
 			assert.Empty(t, g.vertices)
 		}

@@ -127,7 +127,7 @@ func newGardenHandler(t testing.TB, texts ...string) *Handler {
 func (h *Handler) addObjects(t testing.TB, text string) {
 	t.Helper()
 	for _, object := range parseObjects(t, text) {
-		h.graph.setStatement(statementOf(kindOf(t, object), object))
+		h.graph.setRelations(relationsOf(kindOf(t, object), object))
 	}
 }
 

@@ -21,7 +21,7 @@ const watchQPS = 100
 
 // graphWatcher updates a graph from the objects of a virtual garden.
 type graphWatcher struct {
-	stores []*statementStore
+	stores []*relationStore
 }
 
 // watchAll lists and watches until ctx ends. It retries kinds that are not served or not readable;
@@ -37,7 +37,7 @@ func watchAll(ctx context.Context, config *rest.Config, g *graph) (*graphWatcher
 	}
 	w := &graphWatcher{}
 	for _, k := range watchedKinds() {
-		s := newStatementStore(k, g)
+		s := newRelationStore(k, g)
 		w.stores = append(w.stores, s)
 		api := client.Resource(k.resource)
 		reads := &cache.ListWatch{
@@ -74,118 +74,118 @@ func (w *graphWatcher) unreadKinds() []string {
 	return out
 }
 
-// statementStore passes the objects of a kind to the graph. It is a cache.TransformingStore.
-type statementStore struct {
+// relationStore passes the objects of a kind to the graph. It is a cache.TransformingStore.
+type relationStore struct {
 	kind  watchedKind
 	graph *graph
 
 	mu         sync.Mutex
-	statements map[objectKey]*statement
+	statements map[objectKey]*objectRelations
 	hasSynced  bool
 	listError  string
 }
 
-// statementObject replaces an object in a reflector.
-type statementObject struct {
+// relationObject replaces an object in a reflector.
+type relationObject struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
-	statement *statement
+	statement *objectRelations
 }
 
 // DeepCopyObject implements runtime.Object.
-func (s *statementObject) DeepCopyObject() runtime.Object {
-	out := &statementObject{TypeMeta: s.TypeMeta, statement: s.statement}
+func (s *relationObject) DeepCopyObject() runtime.Object {
+	out := &relationObject{TypeMeta: s.TypeMeta, statement: s.statement}
 	s.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	return out
 }
 
-func newStatementStore(k watchedKind, g *graph) *statementStore {
-	return &statementStore{kind: k, graph: g, statements: map[objectKey]*statement{}}
+func newRelationStore(k watchedKind, g *graph) *relationStore {
+	return &relationStore{kind: k, graph: g, statements: map[objectKey]*objectRelations{}}
 }
 
 // Transformer reduces an object to its statement as soon as it arrives.
-func (s *statementStore) Transformer() cache.TransformFunc {
+func (s *relationStore) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		o, ok := object.(*unstructured.Unstructured)
 		if !ok {
 			return object, nil
 		}
-		return s.statementObjectOf(o), nil
+		return s.relationObjectOf(o), nil
 	}
 }
 
-func (s *statementStore) statementObjectOf(o *unstructured.Unstructured) *statementObject {
-	return &statementObject{
+func (s *relationStore) relationObjectOf(o *unstructured.Unstructured) *relationObject {
+	return &relationObject{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), ResourceVersion: o.GetResourceVersion()},
-		statement:  statementOf(s.kind, o),
+		statement:  relationsOf(s.kind, o),
 	}
 }
 
-func (s *statementStore) toStatementObject(object any) (*statementObject, error) {
+func (s *relationStore) toRelationObject(object any) (*relationObject, error) {
 	switch o := object.(type) {
-	case *statementObject:
+	case *relationObject:
 		return o, nil
 	case *unstructured.Unstructured:
-		return s.statementObjectOf(o), nil
+		return s.relationObjectOf(o), nil
 	}
 	return nil, fmt.Errorf("%T is not an object of %s", object, s.kind.resource.GroupResource())
 }
 
 // Add implements cache.ReflectorStore.
-func (s *statementStore) Add(object any) error {
-	said, err := s.toStatementObject(object)
+func (s *relationStore) Add(object any) error {
+	said, err := s.toRelationObject(object)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.setStatement(said.statement)
+	s.setRelations(said.statement)
 	return nil
 }
 
-// setStatement passes changed statements to the graph. Most updates change none, such as a status
+// setRelations passes changed statements to the graph. Most updates change none, such as a status
 // update.
-func (s *statementStore) setStatement(said *statement) {
+func (s *relationStore) setRelations(said *objectRelations) {
 	if before := s.statements[said.subject]; before != nil && before.equal(said) {
 		return
 	}
 	s.statements[said.subject] = said
-	s.graph.setStatement(said)
+	s.graph.setRelations(said)
 }
 
 // Update implements cache.ReflectorStore.
-func (s *statementStore) Update(object any) error { return s.Add(object) }
+func (s *relationStore) Update(object any) error { return s.Add(object) }
 
 // Delete implements cache.ReflectorStore.
-func (s *statementStore) Delete(object any) error {
-	said, err := s.toStatementObject(object)
+func (s *relationStore) Delete(object any) error {
+	said, err := s.toRelationObject(object)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.statements, said.statement.subject)
-	s.graph.removeStatement(said.statement.subject)
+	s.graph.removeRelations(said.statement.subject)
 	return nil
 }
 
 // Replace implements cache.ReflectorStore.
-func (s *statementStore) Replace(objects []any, _ string) error {
+func (s *relationStore) Replace(objects []any, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	there := make(map[objectKey]bool, len(objects))
 	for _, object := range objects {
-		said, err := s.toStatementObject(object)
+		said, err := s.toRelationObject(object)
 		if err != nil {
 			return err
 		}
 		there[said.statement.subject] = true
-		s.setStatement(said.statement)
+		s.setRelations(said.statement)
 	}
 	for of := range s.statements {
 		if !there[of] {
 			delete(s.statements, of)
-			s.graph.removeStatement(of)
+			s.graph.removeRelations(of)
 		}
 	}
 	s.hasSynced, s.listError = true, ""
@@ -193,10 +193,10 @@ func (s *statementStore) Replace(objects []any, _ string) error {
 }
 
 // Resync implements cache.ReflectorStore.
-func (s *statementStore) Resync() error { return nil }
+func (s *relationStore) Resync() error { return nil }
 
 // recordListError stores the error of a list, which Ready reports.
-func (s *statementStore) recordListError(list *unstructured.UnstructuredList, err error) (runtime.Object, error) {
+func (s *relationStore) recordListError(list *unstructured.UnstructuredList, err error) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *statementStore) recordListError(list *unstructured.UnstructuredList, er
 	return list, nil
 }
 
-func (s *statementStore) syncState() (problem string, read bool) {
+func (s *relationStore) syncState() (problem string, read bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.listError, s.hasSynced

@@ -24,10 +24,10 @@ type shootConfig struct {
 }
 
 var (
-	kubeAPIServer  = []string{"spec", "kubernetes", "kubeAPIServer"}
-	auditPolicy    = shootConfig{"audit policy", "shoot/audit-policy", "policy", slices.Concat(kubeAPIServer, []string{"auditConfig", "auditPolicy", "configMapRef", "name"})}
-	authentication = shootConfig{"structured authentication", "shoot/structured-authentication", "config.yaml", slices.Concat(kubeAPIServer, []string{"structuredAuthentication", "configMapName"})}
-	authorization  = shootConfig{"structured authorization", "shoot/structured-authorization", "config.yaml", slices.Concat(kubeAPIServer, []string{"structuredAuthorization", "configMapName"})}
+	kubeAPIServerPath = []string{"spec", "kubernetes", "kubeAPIServer"}
+	auditPolicy       = shootConfig{"audit policy", "shoot/audit-policy", "policy", slices.Concat(kubeAPIServerPath, []string{"auditConfig", "auditPolicy", "configMapRef", "name"})}
+	authentication    = shootConfig{"structured authentication", "shoot/structured-authentication", "config.yaml", slices.Concat(kubeAPIServerPath, []string{"structuredAuthentication", "configMapName"})}
+	authorization     = shootConfig{"structured authorization", "shoot/structured-authorization", "config.yaml", slices.Concat(kubeAPIServerPath, []string{"structuredAuthorization", "configMapName"})}
 )
 
 var configMapsResource = corev1.SchemeGroupVersion.WithResource("configmaps")

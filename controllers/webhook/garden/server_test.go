@@ -67,7 +67,7 @@ func TestOnAPIServer(t *testing.T) {
 	authorizers, err := authorizer.New(ctx, config, authorizer.Options{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return authorizers.Ready() == nil }, 30*time.Second, 50*time.Millisecond)
-	handler, err := admission.New(ctx, admission.Options{ExtraAnswers: New(Options{Garden: reader, Authorizers: authorizers})})
+	handler, err := admission.New(ctx, admission.Options{ExtraResponders: New(Options{Garden: reader, Authorizers: authorizers})})
 	require.NoError(t, err)
 	webhook := httptest.NewTLSServer(handler)
 	t.Cleanup(webhook.Close)

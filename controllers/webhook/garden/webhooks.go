@@ -64,7 +64,7 @@ type Options struct {
 type webhooks struct{ Options }
 
 // New returns the webhooks by path.
-func New(o Options) map[string]admission.Answer {
+func New(o Options) map[string]admission.Responder {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -72,7 +72,7 @@ func New(o Options) map[string]admission.Answer {
 		o.Clock = clock.RealClock{}
 	}
 	w := &webhooks{o}
-	return map[string]admission.Answer{
+	return map[string]admission.Responder{
 		PathAuditPolicies:        w.checkConfiguration(auditPolicy),
 		PathAuthentication:       w.checkConfiguration(authentication),
 		PathAuthorization:        w.checkConfiguration(authorization),

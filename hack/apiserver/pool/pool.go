@@ -47,10 +47,10 @@ func (p *pool) lease(connection net.Conn) {
 	}
 	s, err := p.acquire(request.Definitions)
 	if err != nil {
-		_ = json.NewEncoder(connection).Encode(apiserver.Answer{Error: err.Error()})
+		_ = json.NewEncoder(connection).Encode(apiserver.Response{Error: err.Error()})
 		return
 	}
-	if err := json.NewEncoder(connection).Encode(s.leaseAnswer()); err == nil {
+	if err := json.NewEncoder(connection).Encode(s.leaseResponse()); err == nil {
 		_, _ = io.Copy(io.Discard, connection)
 	}
 	p.release(s)

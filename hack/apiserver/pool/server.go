@@ -180,8 +180,8 @@ func (s *server) restore(before serverState) (serverState, error) {
 	return before, nil
 }
 
-func (s *server) leaseAnswer() apiserver.Answer {
-	return apiserver.Answer{Host: s.config.Host, CA: s.config.CAData, Certificate: s.config.CertData, Key: s.config.KeyData}
+func (s *server) leaseResponse() apiserver.Response {
+	return apiserver.Response{Host: s.config.Host, CA: s.config.CAData, Certificate: s.config.CertData, Key: s.config.KeyData}
 }
 
 // stop ends both programs. Errors do not matter, because no process needs their data.

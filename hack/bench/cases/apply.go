@@ -166,8 +166,8 @@ func patchAll(ctx context.Context, client dynamic.Interface, set apply.Set) erro
 	return failed
 }
 
-// wipe creates the namespace and deletes the objects of an earlier run.
-func wipe(ctx context.Context, a arguments) (sample, error) {
+// deleteObjects creates the namespace and deletes the objects of an earlier run.
+func deleteObjects(ctx context.Context, a arguments) (sample, error) {
 	config, err := a.config()
 	if err != nil {
 		return sample{}, err

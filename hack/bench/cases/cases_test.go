@@ -36,7 +36,7 @@ func TestGardenWithAllOptions(t *testing.T) {
 	inputs, err := render.Owners(l)
 	require.NoError(t, err)
 	require.Len(t, inputs, 1)
-	options, err := render.LandscapeOptions(components.FS, l, render.RulesPassed())
+	options, err := render.LandscapeOptions(components.FS, l, render.WithPassedRules())
 	require.NoError(t, err)
 	result, err := render.Render(inputs[0], options)
 	require.NoError(t, err)

@@ -41,7 +41,7 @@ func cases() map[string]func(context.Context, arguments) (sample, error) {
 		"apply-again":    applyAgain,
 		"floor":          floorOnce,
 		"floor-again":    floorAgain,
-		"wipe":           wipe,
+		"wipe":           deleteObjects,
 		"manifest":       writeManifest,
 	}
 }

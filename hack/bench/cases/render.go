@@ -46,7 +46,7 @@ func renderOwner(ctx context.Context, a arguments) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	options, err := render.LandscapeOptions(components.FS, l, render.RulesPassed())
+	options, err := render.LandscapeOptions(components.FS, l, render.WithPassedRules())
 	if err != nil {
 		return sample{}, err
 	}

@@ -48,14 +48,14 @@ func renderFloor(ctx context.Context, a arguments) (sample, error) {
 		return sample{}, err
 	}
 	if a.warm {
-		if _, err := timeFloor(owners); err != nil {
+		if _, err := measureFloor(owners); err != nil {
 			return sample{}, err
 		}
 	}
-	return timeFloor(owners)
+	return measureFloor(owners)
 }
 
-func timeFloor(owners []render.Input) (sample, error) {
+func measureFloor(owners []render.Input) (sample, error) {
 	f, parts := &floorRenderer{requestedSecrets: map[string][]string{}}, map[string]float64{}
 	if err := eachComponent(owners, func(owner, dir string, built, input cue.Value) error {
 		asked, err := built.Unify(input).LookupPath(cue.ParsePath("component.secrets")).Fields()

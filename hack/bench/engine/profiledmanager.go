@@ -37,7 +37,7 @@ func managerCommand(ctx context.Context, a arguments) (err error) {
 	defer cluster.Close()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	ctrllog.SetLogger(logr.FromSlogHandler(log.Handler()))
-	work, err := resourcemanager.New(resourcemanager.Options{Source: cluster, Target: cluster, Pace: resourcemanager.Pace{Workers: a.workers, SyncPeriod: a.patience * 4}, Log: log})
+	work, err := resourcemanager.New(resourcemanager.Options{Source: cluster, Target: cluster, Timing: resourcemanager.Timing{Workers: a.workers, SyncPeriod: a.patience * 4}, Log: log})
 	if err != nil {
 		return err
 	}

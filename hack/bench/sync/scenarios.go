@@ -226,7 +226,7 @@ func (w *environment) pushRepeatedly(ctx context.Context, floor *[]time.Duration
 	var took []time.Duration
 	s, err := w.measureDuring(func() error {
 		for i := range w.arguments.pushes {
-			d, commit, err := w.pushOne(ctx, tell)
+			d, commit, err := w.pushChange(ctx, tell)
 			if err != nil {
 				return fmt.Errorf("push %d: %w", i+1, err)
 			}
@@ -257,7 +257,7 @@ func (w *environment) pushRepeatedly(ctx context.Context, floor *[]time.Duration
 	return s, nil
 }
 
-func (w *environment) pushOne(ctx context.Context, tell func(commit string) error) (time.Duration, string, error) {
+func (w *environment) pushChange(ctx context.Context, tell func(commit string) error) (time.Duration, string, error) {
 	w.changes++
 	if err := w.repository.change(w.changes); err != nil {
 		return 0, "", err

@@ -30,7 +30,7 @@ func checkGo(file string, raw []byte) ([]finding, error) {
 			body := strings.TrimSuffix(strings.TrimPrefix(c.Text, "/*"), "*/")
 			for i, l := range strings.Split(body, "\n") {
 				text = append(text, line{number: number + i, text: strings.TrimPrefix(l, "//")})
-				if width := columns(lines[number+i-1]); width > maxCommentWidth && !unbreakable(l) {
+				if width := lineWidth(lines[number+i-1]); width > maxCommentWidth && !isUnbreakable(l) {
 					out = append(out, finding{file: file, line: number + i, rule: "wide-comment",
 						text: fmt.Sprintf("%d columns (at most %d)", width, maxCommentWidth)})
 				}
@@ -51,18 +51,18 @@ func checkGo(file string, raw []byte) ([]finding, error) {
 	return out, nil
 }
 
-// columns is the width of a line with a tab counted as four.
-func columns(text string) int { return utf8.RuneCountInString(text) + 3*strings.Count(text, "\t") }
+// lineWidth is the width of a line with a tab counted as four.
+func lineWidth(text string) int { return utf8.RuneCountInString(text) + 3*strings.Count(text, "\t") }
 
-// unbreakable reports whether a comment is one word, such as an address, or a directive.
-func unbreakable(text string) bool {
+// isUnbreakable reports whether a comment is one word, such as an address, or a directive.
+func isUnbreakable(text string) bool {
 	text = strings.TrimPrefix(text, "//")
 	return isDirective(text) || len(strings.Fields(text)) <= 1
 }
 
-var directive = regexp.MustCompile(`^(go:|\s?\+[a-zA-Z]+|lint:|nolint|export |line )`)
+var directivePattern = regexp.MustCompile(`^(go:|\s?\+[a-zA-Z]+|lint:|nolint|export |line )`)
 
-func isDirective(text string) bool { return directive.MatchString(text) }
+func isDirective(text string) bool { return directivePattern.MatchString(text) }
 
 // paragraphs splits the lines of a comment into passages: code blocks and directives are left out,
 // a list item is a separate passage.
@@ -79,7 +79,7 @@ func paragraphs(file string, text []line) []passage {
 	for _, l := range text {
 		body := strings.TrimPrefix(l.text, " ")
 		trimmed := strings.TrimSpace(body)
-		item := listItem.MatchString(trimmed)
+		item := listItemPattern.MatchString(trimmed)
 		indented := body != strings.TrimLeft(body, " \t")
 		switch {
 		case trimmed == "":
@@ -90,7 +90,7 @@ func paragraphs(file string, text []line) []passage {
 		case item:
 			end()
 			inList = true
-			current = []line{{l.number, listItem.ReplaceAllString(trimmed, "")}}
+			current = []line{{l.number, listItemPattern.ReplaceAllString(trimmed, "")}}
 		case strings.HasPrefix(trimmed, "# "):
 			end()
 		case indented && !inList: // a code block
@@ -103,7 +103,7 @@ func paragraphs(file string, text []line) []passage {
 	return out
 }
 
-var listItem = regexp.MustCompile(`^([-*+]|\d+[.)]) `)
+var listItemPattern = regexp.MustCompile(`^([-*+]|\d+[.)]) `)
 
 // checkDocs reports doc comments that do not begin with the name they document.
 func checkDocs(set *token.FileSet, file string, decl ast.Decl) []finding {
@@ -114,7 +114,7 @@ func checkDocs(set *token.FileSet, file string, decl ast.Decl) []finding {
 			return
 		}
 		for _, name := range names {
-			if startsWith(text, name) {
+			if hasNamePrefix(text, name) {
 				return
 			}
 		}
@@ -159,8 +159,8 @@ func specDoc(spec ast.Spec) (*ast.CommentGroup, []string) {
 	return nil, []string{"_"}
 }
 
-// startsWith reports whether a comment begins with a name, after an article at most.
-func startsWith(text, name string) bool {
+// hasNamePrefix reports whether a comment begins with a name, after an article at most.
+func hasNamePrefix(text, name string) bool {
 	for _, article := range []string{"", "A ", "An ", "The "} {
 		rest, found := strings.CutPrefix(text, article+name)
 		if found && (rest == "" || !isLetter(rest[0])) {
@@ -189,12 +189,12 @@ func messages(set *token.FileSet, file string, parsed *ast.File) []passage {
 		case *ast.ImportSpec:
 			return false
 		case *ast.BinaryExpr, *ast.BasicLit:
-			text, ok := literal(x)
+			text, ok := literalText(x)
 			if !ok {
 				return true
 			}
 			number := set.Position(n.Pos()).Line
-			out = append(out, split(file, number, text)...)
+			out = append(out, splitMessage(file, number, text)...)
 			return false
 		}
 		return true
@@ -203,8 +203,8 @@ func messages(set *token.FileSet, file string, parsed *ast.File) []passage {
 	return out
 }
 
-// literal returns the text of a string literal or of several that a plus joins.
-func literal(n ast.Node) (string, bool) {
+// literalText returns the text of a string literal or of several that a plus joins.
+func literalText(n ast.Node) (string, bool) {
 	switch x := n.(type) {
 	case *ast.BasicLit:
 		if x.Kind != token.STRING {
@@ -216,21 +216,21 @@ func literal(n ast.Node) (string, bool) {
 		if x.Op != token.ADD {
 			return "", false
 		}
-		left, ok := literal(x.X)
+		left, ok := literalText(x.X)
 		if !ok {
 			return "", false
 		}
-		right, ok := literal(x.Y)
+		right, ok := literalText(x.Y)
 		return left + right, ok
 	}
 	return "", false
 }
 
-var words = regexp.MustCompile(`[a-z]{2,} [a-z]{1,}`)
+var adjacentWordsPattern = regexp.MustCompile(`[a-z]{2,} [a-z]{1,}`)
 
-// split makes passages of the paragraphs of a message: indented lines are examples, and a text
-// without two adjacent words is skipped.
-func split(file string, number int, text string) []passage {
+// splitMessage makes passages of the paragraphs of a message: indented lines are examples, and a
+// text without two adjacent words is skipped.
+func splitMessage(file string, number int, text string) []passage {
 	var out []passage
 	for _, paragraph := range strings.Split(text, "\n\n") {
 		var lines []line
@@ -238,7 +238,7 @@ func split(file string, number int, text string) []passage {
 			if strings.HasPrefix(l, " ") && len(lines) == 0 && strings.Contains(paragraph, "\n") || strings.HasPrefix(l, "\t") {
 				continue
 			}
-			if words.MatchString(l) {
+			if adjacentWordsPattern.MatchString(l) {
 				lines = append(lines, line{number, strings.TrimSpace(l)})
 			}
 		}

@@ -15,8 +15,8 @@ import (
 // firstCommit is the last commit before the rule about subjects.
 const firstCommit = "4ba72fef"
 
-// foreign matches files that others wrote or that a program writes.
-var foreign = regexp.MustCompile(`(^|/)(testdata|golden|cases|files)/|^LICENSE$|^docs/reference/(cli/|(rules|landscape|metrics)\.md$)|^schemas/base/`)
+// foreignFilePattern matches files that others wrote or that a program writes.
+var foreignFilePattern = regexp.MustCompile(`(^|/)(testdata|golden|cases|files)/|^LICENSE$|^docs/reference/(cli/|(rules|landscape|metrics)\.md$)|^schemas/base/`)
 
 func main() {
 	found, err := run(os.Args[1:])
@@ -42,7 +42,7 @@ func run(args []string) ([]finding, error) {
 	var found []finding
 	for file := range strings.Lines(string(out)) {
 		file = strings.TrimSpace(file)
-		if foreign.MatchString(file) {
+		if foreignFilePattern.MatchString(file) {
 			continue
 		}
 		more, err := checkFile(file)
@@ -83,7 +83,7 @@ func checkFile(file string) ([]finding, error) {
 	return checkComments(file, raw, "#"), nil
 }
 
-var subject = regexp.MustCompile(`^[a-z0-9][\w./,{} -]*: [^A-Z ].*[^.]$`)
+var commitSubjectPattern = regexp.MustCompile(`^[a-z0-9][\w./,{} -]*: [^A-Z ].*[^.]$`)
 
 // checkSubjects checks the subjects of the commits after firstCommit. A clone without that commit,
 // such as a shallow one, has no range to check.
@@ -102,7 +102,7 @@ func checkSubjects() ([]finding, error) {
 		switch {
 		case len([]rune(text)) > maxSubject:
 			out = append(out, finding{"commit " + commit, 0, "subject", fmt.Sprintf("%d characters (at most %d): %s", len([]rune(text)), maxSubject, text)})
-		case !subject.MatchString(text):
+		case !commitSubjectPattern.MatchString(text):
 			out = append(out, finding{"commit " + commit, 0, "subject", "not of the form `area: imperative`: " + text})
 		}
 	}

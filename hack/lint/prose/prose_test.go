@@ -149,6 +149,6 @@ func TestSubjects(t *testing.T) {
 		"Rotate the client certificate":             false,
 		"gardenlet: rotate the client certificate.": false,
 	} {
-		assert.Equal(t, want, subject.MatchString(text), text)
+		assert.Equal(t, want, commitSubjectPattern.MatchString(text), text)
 	}
 }

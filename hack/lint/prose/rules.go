@@ -33,20 +33,21 @@ func (f finding) String() string {
 //go:embed patterns.txt
 var patternLines string
 
-// A turn is a phrase that this project does not use, with better words.
-type turn struct {
+// A phrase is one that this project does not use, with better words.
+type phrase struct {
 	pattern *regexp.Regexp
 	better  string
 }
 
 var (
-	// inverted matches a sentence that begins with a relative pronoun instead of a subject.
-	inverted = regexp.MustCompile(`(?i)^["'(*]*(` + alternatives("begin") + `)\b`)
-	// invertedClause matches such a clause.
-	invertedClause = regexp.MustCompile(`(?i)(?:[;:—]\s+|,\s+(?:and |or |but |nor )?|\((?:and |or )?)((` + alternatives("clause") + `)\b)`)
-	turns          = readTurns()
-	// negation matches a noun, a form of "to be", "no" and another noun.
-	negation = regexp.MustCompile(`(?i)\b(\w+),? (is|are|was|were) no (\w+)`)
+	// invertedSentencePattern matches a sentence that begins with a relative pronoun instead of a
+	// subject.
+	invertedSentencePattern = regexp.MustCompile(`(?i)^["'(*]*(` + alternatives("begin") + `)\b`)
+	// invertedClausePattern matches such a clause.
+	invertedClausePattern = regexp.MustCompile(`(?i)(?:[;:—]\s+|,\s+(?:and |or |but |nor )?|\((?:and |or )?)((` + alternatives("clause") + `)\b)`)
+	phrases               = readPhrases()
+	// negationPattern matches a noun, a form of "to be", "no" and another noun.
+	negationPattern = regexp.MustCompile(`(?i)\b(\w+),? (is|are|was|were) no (\w+)`)
 )
 
 // patterns returns the patterns of one kind, in the order of the file.
@@ -62,11 +63,11 @@ func patterns(kind string) []string {
 
 func alternatives(kind string) string { return strings.Join(patterns(kind), "|") }
 
-func readTurns() []turn {
-	var out []turn
+func readPhrases() []phrase {
+	var out []phrase
 	for _, line := range patterns("turn") {
 		at := strings.LastIndex(line, ": ")
-		out = append(out, turn{regexp.MustCompile(`(?i)\b` + line[:at]), line[at+2:]})
+		out = append(out, phrase{regexp.MustCompile(`(?i)\b` + line[:at]), line[at+2:]})
 	}
 	return out
 }
@@ -85,18 +86,18 @@ func (p passage) check() []finding {
 		if n := countWords(s.text); n > limit {
 			report("long-sentence", fmt.Sprintf("%d words (at most %d): %s", n, limit, s.text))
 		}
-		if found := inverted.FindString(s.text); found != "" && !(p.isContinuation && i == 0) {
+		if found := invertedSentencePattern.FindString(s.text); found != "" && !(p.isContinuation && i == 0) {
 			report("subject-first", fmt.Sprintf("begins with %q: %s", found, s.text))
 		}
-		if found := invertedClause.FindStringSubmatch(s.text); found != nil {
+		if found := invertedClausePattern.FindStringSubmatch(s.text); found != nil {
 			report("subject-first", fmt.Sprintf("a clause begins with %q: %s", found[1], s.text))
 		}
-		for _, t := range turns {
+		for _, t := range phrases {
 			if found := t.pattern.FindString(s.text); found != "" {
 				report("turn", fmt.Sprintf("%q (%s): %s", found, t.better, s.text))
 			}
 		}
-		for _, found := range negation.FindAllStringSubmatch(s.text, -1) {
+		for _, found := range negationPattern.FindAllStringSubmatch(s.text, -1) {
 			if !strings.EqualFold(found[1], "there") && found[3] != "longer" && found[3] != "more" {
 				report("turn", fmt.Sprintf("%q (is not a): %s", found[0], s.text))
 			}

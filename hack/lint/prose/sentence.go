@@ -38,20 +38,20 @@ type sentence struct {
 }
 
 var (
-	codeSpan = regexp.MustCompile("`[^`]*`")
-	link     = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
-	verb     = regexp.MustCompile(`%[-+# 0]*[0-9.]*(\[\d+\])?[a-zA-Z]`)
-	// abbreviation ends with a period that ends no sentence.
-	abbreviation = regexp.MustCompile(`(?i)(^|[\s(])(e\.g|i\.e|vs|cf|etc|no|approx|[a-z])\.$`)
+	codeSpanPattern   = regexp.MustCompile("`[^`]*`")
+	linkPattern       = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
+	formatVerbPattern = regexp.MustCompile(`%[-+# 0]*[0-9.]*(\[\d+\])?[a-zA-Z]`)
+	// abbreviationPattern ends with a period that ends no sentence.
+	abbreviationPattern = regexp.MustCompile(`(?i)(^|[\s(])(e\.g|i\.e|vs|cf|etc|no|approx|[a-z])\.$`)
 )
 
-// plain replaces code and format verbs with one word each and links with their text. Their content
-// is not prose, and a period in it ends no sentence.
-func plain(text string) string {
-	text = codeSpan.ReplaceAllString(text, "CODE")
-	text = link.ReplaceAllString(text, "$1")
+// plainText replaces code and format verbs with one word each and links with their text. Their
+// content is not prose, and a period in it ends no sentence.
+func plainText(text string) string {
+	text = codeSpanPattern.ReplaceAllString(text, "CODE")
+	text = linkPattern.ReplaceAllString(text, "$1")
 	text = strings.ReplaceAll(text, "%%", "percent")
-	text = verb.ReplaceAllString(text, "VALUE")
+	text = formatVerbPattern.ReplaceAllString(text, "VALUE")
 	return strings.NewReplacer("**", "", "__", "").Replace(text)
 }
 
@@ -68,12 +68,12 @@ func (p passage) sentences() []sentence {
 		words = nil
 	}
 	for _, l := range p.lines {
-		for _, word := range strings.Fields(plain(l.text)) {
+		for _, word := range strings.Fields(plainText(l.text)) {
 			if len(words) == 0 {
 				start = l.number
 			}
 			words = append(words, word)
-			if endsSentence(word) {
+			if isSentenceEnd(word) {
 				end()
 			}
 		}
@@ -82,9 +82,9 @@ func (p passage) sentences() []sentence {
 	return out
 }
 
-func endsSentence(word string) bool {
+func isSentenceEnd(word string) bool {
 	bare := strings.TrimRight(word, `"')*_”`)
-	if bare == "" || abbreviation.MatchString(bare) {
+	if bare == "" || abbreviationPattern.MatchString(bare) {
 		return false
 	}
 	last := bare[len(bare)-1]

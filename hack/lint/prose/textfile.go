@@ -62,9 +62,9 @@ func checkMarkdown(file string, raw []byte) []finding {
 				current.lines = []line{{l.number, part}}
 				end()
 			}
-		case listItem.MatchString(l.text):
+		case listItemPattern.MatchString(l.text):
 			end()
-			current.lines = []line{{l.number, listItem.ReplaceAllString(l.text, "")}}
+			current.lines = []line{{l.number, listItemPattern.ReplaceAllString(l.text, "")}}
 		case len(current.lines) == 0 && strings.HasPrefix(text, "    "): // a code block
 		default:
 			current.lines = append(current.lines, line{l.number, strings.TrimPrefix(l.text, "> ")})
@@ -82,8 +82,8 @@ func frontMatter(lines []string) int {
 	return slices.Index(lines[1:], "---") + 2
 }
 
-// relativeLink matches a link to a file; its first group is the path without the anchor.
-var relativeLink = regexp.MustCompile(`\]\(([^)#:\s]+)(?:#[^)]*)?\)`)
+// relativeLinkPattern matches a link to a file; its first group is the path without the anchor.
+var relativeLinkPattern = regexp.MustCompile(`\]\(([^)#:\s]+)(?:#[^)]*)?\)`)
 
 // checkLines reports wide lines, links to files that do not exist, and lines with more or less than
 // one sentence.
@@ -93,7 +93,7 @@ func (p passage) checkLines() []finding {
 		if n := utf8.RuneCountInString(l.text); n > maxLineWidth {
 			out = append(out, finding{p.file, l.number, "wide-line", fmt.Sprintf("%d characters (at most %d): %s", n, maxLineWidth, l.text)})
 		}
-		for _, target := range relativeLink.FindAllStringSubmatch(codeSpan.ReplaceAllString(l.text, ""), -1) {
+		for _, target := range relativeLinkPattern.FindAllStringSubmatch(codeSpanPattern.ReplaceAllString(l.text, ""), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(p.file), target[1])); err != nil {
 				out = append(out, finding{p.file, l.number, "link", "no file " + target[1] + ": " + l.text})
 			}
@@ -104,17 +104,17 @@ func (p passage) checkLines() []finding {
 			out = append(out, finding{p.file, l.number, "one-sentence", fmt.Sprintf("%d sentences in a line: %s", len(found), l.text)})
 			continue
 		}
-		fields := strings.Fields(plain(l.text))
-		if i+1 < len(p.lines) && len(fields) > 0 && !endsSentence(fields[len(fields)-1]) {
+		fields := strings.Fields(plainText(l.text))
+		if i+1 < len(p.lines) && len(fields) > 0 && !isSentenceEnd(fields[len(fields)-1]) {
 			out = append(out, finding{p.file, l.number, "one-sentence", "the sentence continues in the next line: " + l.text})
 		}
 	}
 	return out
 }
 
-var fences = regexp.MustCompile("^(```+|~~~+)")
+var fencePattern = regexp.MustCompile("^(```+|~~~+)")
 
-func fenceOf(text string) string { return fences.FindString(text) }
+func fenceOf(text string) string { return fencePattern.FindString(text) }
 
 // cells splits the row of a table at the bars outside of code.
 func cells(row string) []string {
@@ -155,7 +155,7 @@ func checkComments(file string, raw []byte, marker string) []finding {
 			end()
 			continue
 		}
-		if width := columns(l); width > maxCommentWidth && len(strings.Fields(body)) > 1 {
+		if width := lineWidth(l); width > maxCommentWidth && len(strings.Fields(body)) > 1 {
 			out = append(out, finding{file: file, line: i + 1, rule: "wide-comment",
 				text: fmt.Sprintf("%d columns (at most %d)", width, maxCommentWidth)})
 		}

@@ -209,7 +209,7 @@ func TestMainWithoutInitChild(t *testing.T) {
 func TestCapabilities(t *testing.T) {
 	// Ports below 1024 are always privileged in a new network namespace. An ordinary user's box
 	// does not own its network namespace.
-	if needsUserNamespace() {
+	if isUserNamespaceNeeded() {
 		t.Skip("only in a network namespace that is ours; TestInUserNamespace sees to that")
 	}
 	network := newNetwork(t)
@@ -265,7 +265,7 @@ func TestParseCapabilities(t *testing.T) {
 }
 
 func TestNetworkNamespace(t *testing.T) {
-	if needsUserNamespace() {
+	if isUserNamespaceNeeded() {
 		t.Skip("an ordinary user cannot make one; TestInUserNamespace sees to that")
 	}
 	network := newNetwork(t)

@@ -58,8 +58,8 @@ func permittedCapabilities() (capabilitySet, error) {
 	return capabilitySet(data[0].Permitted) | capabilitySet(data[1].Permitted)<<32, nil
 }
 
-// needsUserNamespace reports whether this process needs a user namespace to create the others.
-func needsUserNamespace() bool {
+// isUserNamespaceNeeded reports whether this process needs a user namespace to create the others.
+func isUserNamespaceNeeded() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	return unix.Capget(&header, &data[0]) != nil || data[0].Effective&(1<<unix.CAP_SYS_ADMIN) == 0

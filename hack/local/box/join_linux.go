@@ -154,16 +154,16 @@ func (f *forker) fork() {
 		errors.As(err, &f.errno)
 		return
 	}
-	f.child, f.errno = f.forkByHand()
+	f.child, f.errno = f.rawFork()
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
 }
 
-// forkByHand returns only in the parent. It must not allocate, grow the stack or take a lock: the
+// rawFork returns only in the parent. It must not allocate, grow the stack or take a lock: the
 // children have no other thread of the Go runtime.
 //
 //go:norace
 //go:nosplit
-func (f *forker) forkByHand() (int, syscall.Errno) {
+func (f *forker) rawFork() (int, syscall.Errno) {
 	child, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if errno != 0 || child != 0 {
 		return int(child), errno

@@ -49,7 +49,7 @@ func start(request childRequest) (*Process, error) {
 		Pdeathsig:  syscall.SIGKILL,
 		Setsid:     true,
 	}
-	ownUser := needsUserNamespace()
+	ownUser := isUserNamespaceNeeded()
 	if ownUser {
 		attributes.Cloneflags |= syscall.CLONE_NEWUSER
 		attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}

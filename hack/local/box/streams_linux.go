@@ -117,7 +117,7 @@ func (s *streams) pipe(sides func(read, write *os.File) (ours, theirs *os.File))
 
 // startCopying must be called when the process has its files.
 func (s *streams) startCopying() {
-	s.closeOpened()
+	s.closeOpenedFiles()
 	for _, start := range s.copyFuncs {
 		start()
 	}
@@ -136,14 +136,14 @@ func (s *streams) finishCopying() {
 
 // close is called instead of started if there is no process.
 func (s *streams) close() {
-	s.closeOpened()
+	s.closeOpenedFiles()
 	if s.input != nil {
 		_ = s.input.Close()
 	}
 	s.closeOutputs()
 }
 
-func (s *streams) closeOpened() {
+func (s *streams) closeOpenedFiles() {
 	for _, file := range s.filesToClose {
 		_ = file.Close()
 	}

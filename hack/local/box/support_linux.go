@@ -26,7 +26,7 @@ var checkSupportOnce = sync.OnceValue(func() error {
 		return fmt.Errorf("this kernel is too old, Linux 5.12 is needed: %w", err)
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("the limits user.max_*_namespaces of this machine allow no more namespaces: %w", err)
-	case needsUserNamespace() && isPermissionError(err):
+	case isUserNamespaceNeeded() && isPermissionError(err):
 		return fmt.Errorf("user namespaces are forbidden on this machine: %w", err)
 	case isPermissionError(err):
 		return fmt.Errorf("namespaces are forbidden on this machine: %w", err)

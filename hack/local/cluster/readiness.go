@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// upParts applies the foundation and starts all parts except the API server.
-func (m *Manager) upParts(ctx context.Context, c *statedir.Cluster, client *restclient.Client) error {
+// startParts applies the foundation and starts all parts except the API server.
+func (m *Manager) startParts(ctx context.Context, c *statedir.Cluster, client *restclient.Client) error {
 	if err := applyFoundation(ctx, client, c); err != nil {
 		return err
 	}

@@ -68,10 +68,10 @@ func (m *Manager) Up(ctx context.Context, options Options) error {
 	if err := m.setInputs(paths, state); err != nil {
 		return err
 	}
-	if err := m.upEtcd(ctx, state); err != nil {
+	if err := m.startEtcd(ctx, state); err != nil {
 		return err
 	}
-	if err := m.upClusters(ctx, state, options.Clusters); err != nil {
+	if err := m.startClusters(ctx, state, options.Clusters); err != nil {
 		return err
 	}
 	return m.playVirtualGarden(ctx, state, options.VirtualGarden)
@@ -141,7 +141,7 @@ func claimPorts(state *statedir.State, ports ...*int) error {
 	return nil
 }
 
-func (m *Manager) upEtcd(ctx context.Context, state *statedir.State) error {
+func (m *Manager) startEtcd(ctx context.Context, state *statedir.State) error {
 	renewed, err := m.ensureSharedCredentials(m.Now())
 	if err != nil {
 		return err
@@ -196,14 +196,14 @@ func (m *Manager) replacePorts(state *statedir.State, ports []*int) error {
 	return m.Dir.Save(state)
 }
 
-// upClusters brings the clusters up in parallel and reports all that fail.
-func (m *Manager) upClusters(ctx context.Context, state *statedir.State, names []string) error {
+// startClusters brings the clusters up in parallel and reports all that fail.
+func (m *Manager) startClusters(ctx context.Context, state *statedir.State, names []string) error {
 	failures := make([]error, len(names))
 	var group sync.WaitGroup
 	for i, name := range names {
 		group.Go(func() {
 			c := state.Cluster(name)
-			err := m.retryPorts(state, []*int{&c.Port}, func() error { return m.upCluster(ctx, c) })
+			err := m.retryPorts(state, []*int{&c.Port}, func() error { return m.startCluster(ctx, c) })
 			if err != nil {
 				failures[i] = fmt.Errorf("cluster %s: %w", name, err)
 			}
@@ -213,7 +213,7 @@ func (m *Manager) upClusters(ctx context.Context, state *statedir.State, names [
 	return errors.Join(append(failures, m.writeMerged(state))...)
 }
 
-func (m *Manager) upCluster(ctx context.Context, c *statedir.Cluster) error {
+func (m *Manager) startCluster(ctx context.Context, c *statedir.Cluster) error {
 	start := time.Now()
 	renewed, err := m.ensureCredentials(c, m.Now())
 	if err != nil {
@@ -233,7 +233,7 @@ func (m *Manager) upCluster(ctx context.Context, c *statedir.Cluster) error {
 	if err := m.waitFor(ctx, "its API server", base, func(ctx context.Context) error { return checkReady(ctx, client) }); err != nil {
 		return err
 	}
-	if err := m.upParts(ctx, c, client); err != nil {
+	if err := m.startParts(ctx, c, client); err != nil {
 		return err
 	}
 	everything := base

@@ -28,8 +28,8 @@ type Forwarding struct {
 	To string `json:"to,omitempty"`
 }
 
-// Proxy reports whether the port is an HTTP CONNECT proxy.
-func (f Forwarding) Proxy() bool { return f.To == "" }
+// IsProxy reports whether the port is an HTTP CONNECT proxy.
+func (f Forwarding) IsProxy() bool { return f.To == "" }
 
 // The files of a holder in its state folder.
 const (

@@ -152,7 +152,7 @@ func TestProxy(t *testing.T) {
 	all, err := holder.Forwardings(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []Forwarding{{Port: port}}, all)
-	assert.True(t, all[0].Proxy())
+	assert.True(t, all[0].IsProxy())
 
 	conn := connect(t, port)
 	answer, err := exchangeText(conn, "CONNECT 127.1.2.3:443 HTTP/1.1\r\nHost: 127.1.2.3:443\r\n\r\nearly")

@@ -104,10 +104,10 @@ func exchange(conn *net.UnixConn, what request, files ...uintptr) (response, err
 	if err := send(conn, what, files...); err != nil {
 		return response{}, err
 	}
-	return awaitAnswer(conn)
+	return awaitResponse(conn)
 }
 
-func awaitAnswer(conn *net.UnixConn) (response, error) {
+func awaitResponse(conn *net.UnixConn) (response, error) {
 	var answer response
 	unwanted, err := receive(conn, &answer)
 	closeAll(unwanted)
@@ -162,7 +162,7 @@ func (h *Holder) Run(ctx context.Context, command Command) (int, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = send(conn, request{}) })
 	defer stop()
-	answer, err := awaitAnswer(conn)
+	answer, err := awaitResponse(conn)
 	runtime.KeepAlive(command)
 	if err != nil {
 		return 0, fmt.Errorf("running %s: %w", command.Path, err)

@@ -83,7 +83,7 @@ func (r *relays) listen(port int, to string, file *os.File) error {
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	added := &relay{Forwarding: Forwarding{Port: port, To: to}, listeners: []net.Listener{listener}, cancel: cancel}
-	if r.isInside && added.Proxy() {
+	if r.isInside && added.IsProxy() {
 		same, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			cancel()
@@ -160,7 +160,7 @@ func (r *relays) accept(ctx context.Context, from *relay, listener net.Listener)
 			client := conn.(*net.TCPConn)
 			defer client.Close()
 			to, resolver := r.currentTarget(from)
-			if to.Proxy() {
+			if to.IsProxy() {
 				serveProxy(ctx, client, resolver)
 				return
 			}

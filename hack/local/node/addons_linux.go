@@ -81,7 +81,7 @@ func (a *addonsOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	dns, err := names.New(names.Options{Kube: kube, Dynamic: client, Address: netip.AddrPortFrom(server, 53), PriorSources: servers, LaterSources: declared, Log: log})
+	dns, err := names.New(names.Options{Kube: kube, Dynamic: client, Address: netip.AddrPortFrom(server, 53), PrioritySources: servers, FallbackSources: declared, Log: log})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (n *Network) Add(name string, ip netip.Addr, options Options) (*Pod, error)
 		return nil, fmt.Errorf("creating the network of pod %s: %w", name, err)
 	}
 	_ = file.Close()
-	err = onThread(func() error { return pod.setUpInside(options) })
+	err = runOnNewThread(func() error { return pod.setUpInside(options) })
 	if err == nil {
 		err = pod.addRoute()
 	}

@@ -11,7 +11,7 @@ import (
 // RunInside calls a function in the network namespace at a path (NetNS of a Pod). Its sockets stay
 // there; its goroutines do not run there.
 func RunInside(netns string, call func() error) error {
-	return onThread(func() error {
+	return runOnNewThread(func() error {
 		file, err := os.Open(netns)
 		if err != nil {
 			return fmt.Errorf("opening network namespace: %w", err)
@@ -24,8 +24,8 @@ func RunInside(netns string, call func() error) error {
 	})
 }
 
-// onThread calls a function on a thread that no other code has used or will use.
-func onThread(call func() error) error {
+// runOnNewThread calls a function on a thread that no other code has used or will use.
+func runOnNewThread(call func() error) error {
 	result := make(chan error, 1)
 	go func() {
 		// The goroutine ends without unlocking, which ends its thread.
@@ -33,7 +33,7 @@ func onThread(call func() error) error {
 		if unix.Gettid() == unix.Getpid() {
 			// The first thread never ends and represents the process (/proc/PID/ns,
 			// /proc/self/net). While it is busy here, the next goroutine gets another thread.
-			result <- onThread(call)
+			result <- runOnNewThread(call)
 			runtime.UnlockOSThread()
 			return
 		}

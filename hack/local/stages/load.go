@@ -123,7 +123,7 @@ func parse(data []byte) ([]Stage, error) {
 			kinds = strings.Fields(list)
 			own = kinds
 		}
-		stages, err := expand(&document, own)
+		stages, err := expandKinds(&document, own)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", document.Line, err)
 		}
@@ -145,8 +145,8 @@ type stageHeader struct {
 	} `yaml:"spec"`
 }
 
-// expand turns one document into a Stage for each kind.
-func expand(document *yaml.Node, kinds []string) ([]Stage, error) {
+// expandKinds turns one document into a Stage for each kind.
+func expandKinds(document *yaml.Node, kinds []string) ([]Stage, error) {
 	template, err := yaml.Marshal(document)
 	if err != nil {
 		return nil, fmt.Errorf("reading stage: %w", err)

@@ -34,12 +34,12 @@ type Options struct {
 	Address netip.AddrPort
 	// Domain is the cluster's domain, cluster.local if empty.
 	Domain string
-	// PriorSources are sources with precedence over the names that the cluster declares, but not
+	// PrioritySources are sources with precedence over the names that the cluster declares, but not
 	// over its Services.
-	PriorSources []Source
-	// LaterSources sources come after the cluster's own, in this order, for example Records of
+	PrioritySources []Source
+	// FallbackSources sources come after the cluster's own, in this order, for example Records of
 	// other clusters. The caller keeps them up to date.
-	LaterSources []Source
+	FallbackSources []Source
 	// Upstream, host:port, resolves names that no source has; if empty, they do not exist.
 	Upstream string
 	// Clock is the real clock if nil.
@@ -71,12 +71,12 @@ func New(options Options) (*Server, error) {
 	if s.cluster, err = newCluster(s.Kube, s.Domain); err != nil {
 		return nil, err
 	}
-	s.sources = append([]Source{s.cluster}, s.PriorSources...)
+	s.sources = append([]Source{s.cluster}, s.PrioritySources...)
 	if s.Dynamic != nil {
 		s.records = NewRecords(s.Dynamic, s.Clock, s.Log)
 		s.sources = append(s.sources, s.records)
 	}
-	s.sources = append(s.sources, s.LaterSources...)
+	s.sources = append(s.sources, s.FallbackSources...)
 	return s, nil
 }
 

@@ -117,7 +117,7 @@ func TestServerAnswers(t *testing.T) {
 	ahead := NewRecords(records(t), nil, slog.New(slog.DiscardHandler))
 	ahead.isStale.Store(false)
 	ahead.table = tableOf([]*unstructured.Unstructured{record("server.one.example", "A", "10.9.0.7")})
-	s := start(t, Options{PriorSources: []Source{ahead}, LaterSources: []Source{sibling}, Dynamic: records(t,
+	s := start(t, Options{PrioritySources: []Source{ahead}, FallbackSources: []Source{sibling}, Dynamic: records(t,
 		record("api.one.example", "A", "10.9.0.1"),
 		record("server.one.example", "A", "10.9.0.8"),
 		record("www.one.example", "CNAME", "api.one.example"),

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// helloTimeout limits the wait for a client's first message.
-const helloTimeout = 10 * time.Second
+// clientHelloTimeout limits the wait for a client's first message.
+const clientHelloTimeout = 10 * time.Second
 
 var errHelloComplete = errors.New("heard enough")
 
 // readClientHello reads the first message of a TLS client. It returns the server name, and all
 // bytes read, for the server behind.
 func readClientHello(conn net.Conn) (name string, read []byte, err error) {
-	if err := conn.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(clientHelloTimeout)); err != nil {
 		return "", nil, fmt.Errorf("reading from a TLS client: %w", err)
 	}
 	defer conn.SetReadDeadline(time.Time{})

@@ -186,7 +186,7 @@ func TestForwardsToReadyEndpoints(t *testing.T) {
 	// Each port name has its own number.
 	w.awaitAnswer(ip+"10:8080", "one:hi")
 	w.awaitAnswer(ip+"11:8080", "one:hi")
-	behind, ok := w.controller.ServiceBehind(netip.MustParseAddrPort(ip+"10:8080"), "")
+	behind, ok := w.controller.ServiceAt(netip.MustParseAddrPort(ip+"10:8080"), "")
 	assert.Equal(t, "ns/web", behind)
 	assert.True(t, ok)
 
@@ -196,7 +196,7 @@ func TestForwardsToReadyEndpoints(t *testing.T) {
 	w.awaitAnswer(ip+"10:8080", "one:hi")
 	require.NoError(t, w.kube.CoreV1().Services("ns").Delete(t.Context(), "web", metav1.DeleteOptions{}))
 	w.awaitRefused(ip + "10:8080")
-	_, ok = w.controller.ServiceBehind(netip.MustParseAddrPort(ip+"10:8080"), "")
+	_, ok = w.controller.ServiceAt(netip.MustParseAddrPort(ip+"10:8080"), "")
 	assert.False(t, ok)
 }
 
@@ -359,7 +359,7 @@ func TestGateway(t *testing.T) {
 	}
 	_, err := get("api.foreign.org")
 	assert.Error(t, err)
-	behind, ok := w.controller.ServiceBehind(netip.MustParseAddrPort(balanced+":8443"), "api.one.example")
+	behind, ok := w.controller.ServiceAt(netip.MustParseAddrPort(balanced+":8443"), "api.one.example")
 	assert.Equal(t, "ns/one", behind)
 	assert.True(t, ok)
 	_, err = exchangeText(balanced+":8443", "GET / HTTP/1.0\r\n\r\n")

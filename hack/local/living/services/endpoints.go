@@ -33,9 +33,9 @@ func selectEndpoints(all []*discoveryv1.EndpointSlice, port corev1.ServicePort) 
 				}
 				c := endpoint.Conditions
 				switch {
-				case boolOr(c.Ready, true):
+				case boolOrDefault(c.Ready, true):
 					ready = append(ready, netip.AddrPortFrom(address, number))
-				case boolOr(c.Serving, false) && boolOr(c.Terminating, false):
+				case boolOrDefault(c.Serving, false) && boolOrDefault(c.Terminating, false):
 					ending = append(ending, netip.AddrPortFrom(address, number))
 				}
 			}
@@ -52,7 +52,7 @@ func selectEndpoints(all []*discoveryv1.EndpointSlice, port corev1.ServicePort) 
 	return ready
 }
 
-func boolOr(condition *bool, unsaid bool) bool {
+func boolOrDefault(condition *bool, unsaid bool) bool {
 	if condition == nil {
 		return unsaid
 	}

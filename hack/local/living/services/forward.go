@@ -233,9 +233,9 @@ func (c *Controller) join(from, to *net.TCPConn) {
 	copyBoth(from, to)
 }
 
-// ServiceBehind returns the Service, as namespace/name, that gets TCP connections to an address.
+// ServiceAt returns the Service, as namespace/name, that gets TCP connections to an address.
 // For a gateway it is the target of connections with the server name.
-func (c *Controller) ServiceBehind(at netip.AddrPort, name string) (service string, ok bool) {
+func (c *Controller) ServiceAt(at netip.AddrPort, name string) (service string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.listeners[address{corev1.ProtocolTCP, at}]
