@@ -175,10 +175,12 @@ func (c *Content) addConfig(folder, name string, spec landscapev1alpha1.Landscap
 	return nil
 }
 
-// gardenConditionTypes are the condition types that only a Garden has.
+// gardenConditionTypes are the condition types that only a Garden has: Seeds and Shoots have no
+// components of monitoring and logging here.
 func gardenConditionTypes() []gardencorev1beta1.ConditionType {
 	return []gardencorev1beta1.ConditionType{
 		operatorv1alpha1.VirtualGardenAPIServerAvailable, operatorv1alpha1.RuntimeComponentsHealthy, operatorv1alpha1.VirtualComponentsHealthy,
+		gardencorev1beta1.ObservabilityComponentsHealthy,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
+	"github.com/pergola-dev/pergola/components"
 	"github.com/pergola-dev/pergola/internal/filearchive"
 	"github.com/pergola-dev/pergola/landscapes"
 	"github.com/pergola-dev/pergola/schemas"
@@ -32,6 +35,7 @@ spec:
     seed: {etcd-druid: {enabled: false}}
   conditionThresholds:
   - {type: RuntimeComponentsHealthy, duration: 1m}
+  - {type: ObservabilityComponentsHealthy, duration: 1m}
   - {type: ControlPlaneHealthy, duration: 2m}
 `
 	baseText = "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: base}\nspec: {forceConflicts: true}\n"
@@ -101,7 +105,7 @@ func TestContent(t *testing.T) {
 	for _, data := range p.Files {
 		all += string(data)
 	}
-	for _, forbidden := range []string{"hunter2", "git.example.org", "secret-context", "RuntimeComponentsHealthy", "vpa"} {
+	for _, forbidden := range []string{"hunter2", "git.example.org", "secret-context", "RuntimeComponentsHealthy", "ObservabilityComponentsHealthy", "vpa"} {
 		assert.NotContains(t, all, forbidden)
 	}
 
@@ -130,6 +134,7 @@ func TestDigestCoversSeedSettings(t *testing.T) {
 		"settings of the garden":    {"live/landscape.yaml": strings.Replace(configText, "vpa: {enabled: false}", "vpa: {enabled: true}", 1)},
 		"the source":                {"live/landscape.yaml": strings.Replace(configText, "landscape.git", "other.git", 1)},
 		"a threshold of the garden": {"live/landscape.yaml": strings.Replace(configText, "duration: 1m", "duration: 9m", 1)},
+		"another one":               {"live/landscape.yaml": strings.Replace(configText, "ObservabilityComponentsHealthy, duration: 1m", "ObservabilityComponentsHealthy, duration: 9m", 1)},
 		"a password":                {"live/domain.yaml": strings.Replace(domain, "hunter2", "hunter3", 1)},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, before, publication(t, changes).Digest) })
@@ -142,6 +147,26 @@ func TestDigestCoversSeedSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { assert.NotEqual(t, before, publication(t, changes).Digest) })
 	}
+}
+
+// TestGardenConditionTypes checks that no component of a Seed or Shoot has a condition whose
+// threshold is not published.
+func TestGardenConditionTypes(t *testing.T) {
+	found := regexp.MustCompile(`\tcondition: +"(\w+)"`)
+	count := 0
+	for _, kind := range []string{"seed", "shoot"} {
+		files, err := fs.Glob(components.FS, kind+"/*/component.cue")
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := fs.ReadFile(components.FS, file)
+			require.NoError(t, err)
+			for _, condition := range found.FindAllStringSubmatch(string(text), -1) {
+				count++
+				assert.NotContains(t, gardenConditionTypes(), gardencorev1beta1.ConditionType(condition[1]), file)
+			}
+		}
+	}
+	assert.Positive(t, count)
 }
 
 func TestEncryptedOverlaysAreRefused(t *testing.T) {
