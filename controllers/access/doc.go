@@ -6,12 +6,12 @@
 // copy under a fixed name of the Secret from the secrets manager. So clients need RBAC only for
 // that Secret. A Secret that someone else has written is used unchanged.
 //
-// A connection of Late can exist before its Secret. It reads the Secret with the first request,
-// caches it, and reads it again when the API server rejects it. So one connection survives the
-// creation of a virtual garden, and rotations.
+// A connection of LazyConfig can exist before its Secret. It reads the Secret with the first
+// request, caches it, and reads it again when the API server rejects it. So one connection survives
+// the creation of a virtual garden, and rotations.
 //
-// Own covers the opposite case: access that a process received once in a Secret and renews itself,
-// as a gardenlet does.
+// TokenRenewer covers the opposite case: access that a process received once in a Secret and renews
+// itself, as a gardenlet does.
 //
 // Certificates are not part of this package (the catalogue requests them from the secrets manager),
 // nor is access that someone declares.

@@ -40,7 +40,7 @@ var ErrNotRenewable = errors.New("only the token of a ServiceAccount is renewed 
 // TokenRenewer is access to another cluster that a process renews itself: a kubeconfig with the
 // token of a ServiceAccount, in a Secret.
 type TokenRenewer struct {
-	// Connection uses the access; Late made it.
+	// Connection uses the access; LazyConfig made it.
 	Connection *rest.Config
 	// Secrets is a client for the Secret that the connection reads; FieldManager writes it.
 	Secrets      kubernetes.Interface

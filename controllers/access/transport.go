@@ -39,17 +39,17 @@ func LazyConfig(s Source) *rest.Config {
 	return &rest.Config{Host: s.InternalURL, Transport: &lazyTransport{source: s, lock: make(chan struct{}, 1)}}
 }
 
-// IsLazyConfig reports whether Late made a connection.
+// IsLazyConfig reports whether LazyConfig made a connection.
 func IsLazyConfig(config *rest.Config) bool {
 	_, is := config.Transport.(*lazyTransport)
 	return is
 }
 
-// transportOf returns the transport of a Config that Late made.
+// transportOf returns the transport of a Config that LazyConfig made.
 func transportOf(config *rest.Config) *lazyTransport { return config.Transport.(*lazyTransport) }
 
 // HasCredentials reports whether the access of a connection exists. It is true for a connection
-// that Late did not make.
+// that LazyConfig did not make.
 func HasCredentials(ctx context.Context, config *rest.Config) bool {
 	t, is := config.Transport.(*lazyTransport)
 	if !is {
