@@ -57,7 +57,7 @@ func TestGardenDeletionPolicies(t *testing.T) {
 	// The API server takes a moment to load policies and their parameters.
 	require.Eventually(t, func() bool {
 		_, err := gardens.Create(testContext(t), garden("first", "gardener.cloud/operator"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return refused(err, "has none of the finalizers")
+		return refused(err, "must not have the finalizers")
 	}, 30*time.Second, 100*time.Millisecond)
 	require.Eventually(t, func() bool {
 		_, err := gardens.Create(testContext(t), garden("first", "example.org/own"), metav1.CreateOptions{})
