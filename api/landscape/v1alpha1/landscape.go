@@ -81,7 +81,8 @@ type LandscapeSpec struct {
 	// +optional
 	DeletionGate *DeletionGate `json:"deletionGate,omitempty"`
 	// Time for which a check may fail before its condition changes from `Progressing` to `False`,
-	// by condition type. Unlisted types change at once.
+	// by condition type. Unlisted conditions of a Garden, `SeedSystemComponentsHealthy` and
+	// `ControlPlaneHealthy`: 1m; other types change at once.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -244,22 +245,24 @@ type ImageOverride struct {
 	Version string `json:"version,omitempty"`
 }
 
-// DeletionGate limits deletions without approval. An apply that would delete or recreate more is
-// held until it is approved. The gate counts per cluster, over all bundles of one apply.
+// DeletionGate limits deletions without approval. Deletions and recreations beyond a limit are held
+// until they are approved. For each cluster and run, the gate counts the deletions of one owner
+// together, and those among the declarations.
 type DeletionGate struct {
-	// Maximum number of objects that one apply may delete or recreate on a cluster. 0 holds every
-	// deletion. Default: 100.
+	// Maximum number of objects that one run may delete or recreate on a cluster, for one owner or
+	// the declarations. 0 holds every deletion. Default: 100.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxDeletions *int32 `json:"maxDeletions,omitempty"`
-	// Maximum share of the objects managed on a cluster that one apply may delete or recreate, for
-	// example `10%`. Up to ten deletions are exempt, unless the share is `0%`. Default: `50%`.
+	// Maximum share of the objects of one owner, or of the declarations, on a cluster that one run
+	// may delete or recreate, for example `10%`. Up to ten deletions are exempt, unless the share
+	// is `0%`. Default: `50%`.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^(100|[1-9]?[0-9])%$`
 	MaxShare *string `json:"maxShare,omitempty"`
 	// Kinds whose objects are never deleted without approval, as `Kind` or `Kind.group`. Default:
 	// PersistentVolumeClaim, PersistentVolume, Namespace, CustomResourceDefinition, Etcd, Garden,
-	// Seed, Shoot. An empty list protects no kind.
+	// Seed, Shoot, Project. An empty list protects no kind.
 	// +optional
 	// +listType=set
 	ProtectedKinds []string `json:"protectedKinds,omitempty"`
