@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,6 +75,12 @@ func TestReferenceOfCommands(t *testing.T) {
 	}
 }
 
+// keyNames are the placeholders of map keys in the page of Landscapes, by the field of the map.
+var keyNames = map[string]string{"spec.clusters.seeds": "NAME", "spec.components": "OWNER.COMPONENT"}
+
+// lowerCaseKey matches a map key that is not a placeholder.
+var lowerCaseKey = regexp.MustCompile(`\[[^]]*[a-z]`)
+
 // TestReferenceOfLandscape checks the page of landscape.yaml and of the Landscape API: each field
 // with its type, default and documentation.
 func TestReferenceOfLandscape(t *testing.T) {
@@ -92,7 +99,12 @@ A file landscape.yaml and a Landscape object in a cluster have the same fields.
 	visit = func(path string) {
 		e, err := rulebook.Explain("Landscape." + path)
 		require.NoError(t, err, path)
+		require.NotRegexp(t, lowerCaseKey, e.Field, "a field is read as the key of a map")
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", path, cell.Replace(e.Type), cell.Replace(defaultText(e.Default)), cell.Replace(e.Documentation))
+		if strings.Contains(e.Type, "map of") && len(e.Fields) > 0 {
+			require.Contains(t, keyNames, path, "name the keys of this map")
+			path += "." + keyNames[path]
+		}
 		for _, field := range e.Fields {
 			visit(path + "." + field.Name)
 		}
