@@ -53,7 +53,7 @@ func (e *FollowsError) Unwrap() error { return e.Err }
 type problem struct {
 	text          string
 	isConsequence bool
-	// interrupted means that somebody stopped the work.
+	// interrupted means that someone stopped the work.
 	interrupted bool
 	// unreachableCluster is the unreachable cluster, if any; shortText is the text to show
 	// after another error has the cause.

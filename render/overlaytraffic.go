@@ -83,7 +83,7 @@ func servicePortIDs(among []Object, namespace string) (ids []string) {
 	return ids
 }
 
-// requireWorldPorts requires the ports of pods that a Service opens to everybody.
+// requireWorldPorts requires the ports of pods that a Service opens to everyone.
 func (w *referenceWalk) requireWorldPorts(o Object) {
 	text := o.GetAnnotations()[worldPortsAnnotation]
 	var ports []map[string]any

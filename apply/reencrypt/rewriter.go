@@ -29,7 +29,7 @@ const (
 
 // Rewriter rewrites objects.
 type Rewriter struct {
-	// Client reads metadata only, so nobody reads the content of Secrets.
+	// Client reads only metadata, so it never holds the content of Secrets.
 	Client metadata.Interface
 	Mapper meta.RESTMapper
 	// PageSize is the number of objects per list request; default 500.

@@ -91,7 +91,7 @@ func (r *Reconciler) prometheusCondition(ctx context.Context, o *ownerSession, b
 	return judged
 }
 
-// unreachableReason returns why a cluster does not answer; empty if it does.
+// unreachableReason returns why a cluster does not answer, or "" if it does.
 func unreachableReason(ctx context.Context, c *apply.Cluster) string {
 	if err := apiServerHealthy(ctx, c); err != nil {
 		return strings.Join(apply.Problems(c.Explain(apply.Ref{}, "check", err)), "; ")

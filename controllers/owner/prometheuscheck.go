@@ -27,7 +27,7 @@ const (
 var kindPrometheus = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "Prometheus"}
 
 // checkPrometheuses checks all servers of our Prometheus instances, and returns the first unhealthy
-// one; nil if there is none or checks are disabled.
+// one, or nil if there is none or checks are disabled.
 func (r *Reconciler) checkPrometheuses(ctx context.Context, o *ownerSession) (*health.Verdict, error) {
 	if r.ConditionSettings.PrometheusAccess == nil || o.Input.Owner.Kind != Garden {
 		return nil, nil

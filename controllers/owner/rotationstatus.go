@@ -177,7 +177,7 @@ func (r *Reconciler) startOperations(ctx context.Context, o *ownerSession, live 
 	asked = live.GetAnnotations()[annotationOperation]
 	after, refused := before.BeginOperations(asked, int(version.Minor()), now)
 	if refused != nil {
-		refused = fmt.Errorf("the operation %q of %s was taken away: %w", asked, o, refused)
+		refused = fmt.Errorf("the operation %q of %s was removed: %w", asked, o, refused)
 	}
 	after = after.BeginForProvider(rotation.DeclaredProvider(o.Input.Objects[Garden]), now)
 	return rotation.Patch(before, after), asked, refused, r.recordRotation(ctx, o, after)

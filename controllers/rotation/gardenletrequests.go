@@ -65,7 +65,7 @@ type GardenletRequester struct {
 
 // RequestFromSeeds sets an operation on all Seeds with a gardenlet, and waits until each gardenlet
 // has removed the annotation. A Seed with another operation gets this one afterwards. A Seed
-// without a Lease has no gardenlet: it uses somebody's kubeconfig, and has nothing to renew. After
+// without a Lease has no gardenlet: it uses someone's kubeconfig, and has nothing to renew. After
 // ten minutes it returns an error with the Seeds and the reasons; another call continues.
 func (s GardenletRequester) RequestFromSeeds(ctx context.Context, operation string) error {
 	return s.waitForGardenlets(ctx, "Seed ", operation, s.requestAll)

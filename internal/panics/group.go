@@ -11,7 +11,7 @@ import (
 // after all have ended. So the panic happens in the waiting goroutine. The zero value is ready.
 type Group struct {
 	group        errgroup.Group
-	contextGroup *errgroup.Group // from WithContext; nil for the zero value
+	contextGroup *errgroup.Group // from WithContext, or nil for the zero value
 	firstPanic   atomic.Pointer[Error]
 }
 

@@ -37,7 +37,7 @@ func (f *formChecker) addError(node *yaml.Node, path, format string, args ...any
 	f.errors = append(f.errors, formError{path, node.Line, node.Column, fmt.Sprintf(format, args...)})
 }
 
-// parseDocument returns the first document of a file; nil if the file holds none.
+// parseDocument returns the first document of a file, or nil if the file holds none.
 func parseDocument(path string, raw []byte) (*yaml.Node, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(raw, &root); err != nil {

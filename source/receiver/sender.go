@@ -9,7 +9,7 @@ import (
 
 // sender shares rates and memory.
 type sender struct {
-	// source is an address, or an IPv6 network, because everybody has a whole one.
+	// source is an address, or an IPv6 network, because everyone has a whole one.
 	source string
 	// path is set for a source that proved the secret of this path before and sends a proof again.
 	// So strangers with the same address, for example behind an unknown proxy, do not count against

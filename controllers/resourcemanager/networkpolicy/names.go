@@ -28,7 +28,7 @@ const (
 	// `to-<alias>` may reach the target ports that the value lists as JSON.
 	AnnotationFromPrefix = apiPrefix + "from-"
 	AnnotationFromSuffix = "-allowed-ports"
-	// AnnotationFromWorld of a Service is a JSON list of target ports that everybody may reach; an
+	// AnnotationFromWorld of a Service is a JSON list of target ports that everyone may reach; an
 	// empty list means all ports.
 	AnnotationFromWorld = apiPrefix + "from-world-to-ports"
 	// AnnotationPodSelector of a Service is a label selector as JSON that replaces the Service's
@@ -94,7 +94,7 @@ func exposurePolicyNames(service types.NamespacedName, id, namespace, via string
 	return in, out
 }
 
-// worldPolicyName returns the policy that allows everybody to reach ports of a Service.
+// worldPolicyName returns the policy that allows everyone to reach ports of a Service.
 func worldPolicyName(service types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: service.Namespace, Name: "ingress-to-" + service.Name + "-from-world"}
 }

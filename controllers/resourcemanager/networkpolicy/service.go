@@ -25,7 +25,7 @@ type serviceTraffic struct {
 	portRules []portRule
 	// namespaces select where clients may be, besides the namespace of the Service.
 	namespaces []labels.Selector
-	// allowsWorld says that everybody may reach the ports in world, or all if it is empty.
+	// allowsWorld says that everyone may reach the ports in world, or all if it is empty.
 	allowsWorld bool
 	worldPorts  []networkingv1.NetworkPolicyPort
 	// problems are invalid annotations: their content is unknown.
