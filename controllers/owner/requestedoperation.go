@@ -21,11 +21,9 @@ type RequestedOperation struct {
 }
 
 func (t RequestedOperation) String() string {
-	var operations []string // joined by ", ", because ';' divides the parts of a sync message
-	for one := range strings.SplitSeq(t.Operation, ";") {
-		operations = append(operations, strings.TrimSpace(one))
-	}
-	out := fmt.Sprintf("started: %s of %s", strings.Join(operations, ", "), t.Owner)
+	// ", " joins operations, because ';' divides the parts of a sync message.
+	operations := strings.Join(strings.FieldsFunc(t.Operation, func(r rune) bool { return r == ';' || r == ' ' }), ", ")
+	out := fmt.Sprintf("started: %s of %s", operations, t.Owner)
 	if t.Requestor != "" {
 		out += ", requested by " + t.Requestor
 	}

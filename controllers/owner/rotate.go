@@ -167,12 +167,9 @@ func (r *run) rewriteEncrypted(ctx context.Context, resources []string) error {
 	if o.Target == nil {
 		return fmt.Errorf("%s has no access to its API server: encrypted objects cannot be rewritten", o)
 	}
-	client, err := metadata.NewForConfig(o.Target.RESTConfig())
-	if err != nil {
-		return fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
-	}
+	client, clientErr := metadata.NewForConfig(o.Target.RESTConfig())
 	served, err := discovery.NewDiscoveryClientForConfig(o.Target.RESTConfig())
-	if err != nil {
+	if err = errors.Join(clientErr, err); err != nil {
 		return fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
 	}
 	groups, err := restmapper.GetAPIGroupResourcesWithContext(ctx, served)

@@ -46,9 +46,7 @@ func (s *servingCache) checkAPIServer(ctx context.Context, o *ownerSession) (boo
 		return s.isAPIServerServed, nil
 	}
 	is, err := o.isServed(ctx)
-	if err == nil {
-		s.isKnown, s.isAPIServerServed = true, is
-	}
+	s.isKnown, s.isAPIServerServed = err == nil, is
 	return is, err
 }
 
