@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package apply applies sets of objects to clusters and maintains them: server-side apply,
 // inventory, prune, drift, teardown. It knows objects and API servers, and of Gardener only the
 // labels and annotations in Keys. It does not render, does not judge health (callers wait with

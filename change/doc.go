@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package change has the types of a change: which object, which fields, the action and the reason.
 // Package plan makes changes, apply performs them, and controllers/permit judges them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package change
 
 import landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"

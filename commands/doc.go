@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package commands implements the commands of pergola that a person runs once. Flags are in
 // cmd/pergola; status and why also print their results. Permanent roles are in package controllers,
 // which does not import these packages. Finding is the error of a command with a finding.

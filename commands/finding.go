@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package commands
 
 // Finding is an error that is the result of a command, unlike a failure to run it: exit code 1.

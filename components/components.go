@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package components is the catalogue, as data: one folder per component under the kind of its
 // owner, the flows, and the image vector. The only code is this embedding and tests of Prometheus
 // rules. README.md describes the layout of a component.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package controllers contains the parts of Pergola that are specific to Gardener: one package per
 // role or concern. They decide what happens and when; apply sends objects, and render makes them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package deploy installs Pergola itself: the Helm chart of its roles (charts/pergola), the
 // Kustomize bases that are rendered from it (kustomize), and the image (Dockerfile). It renders the
 // chart in the program (chart.go), so that `pergola install` needs no Helm.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# go vet, staticcheck and hack/lint/prose over all modules. hack/tools/go.mod pins staticcheck.
+# Formats, license headers, go vet, staticcheck and hack/lint/prose. hack/tools/go.mod pins
+# staticcheck.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,6 +11,12 @@ unformatted="$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l)"
 if [ -n "$unformatted" ]; then
   echo "not gofmt-ed:" >&2
   echo "$unformatted" >&2
+  exit 1
+fi
+unlicensed="$(git ls-files -co --exclude-standard '*.go' | xargs grep -LE 'SPDX-License-Identifier: Apache-2.0|^// Code generated ')" || true
+if [ -n "$unlicensed" ]; then
+  echo "no line // SPDX-License-Identifier: Apache-2.0:" >&2
+  echo "$unlicensed" >&2
   exit 1
 fi
 go -C hack/tools build -o "$bin/staticcheck" honnef.co/go/tools/cmd/staticcheck

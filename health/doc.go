@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package health judges objects: it makes a Verdict from one object and reads no cluster and no
 // clock.
 //

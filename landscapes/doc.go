@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package landscapes loads a landscape: a folder with landscape.yaml, declarations in YAML and CUE
 // files, layers to build on, overlays of components and SOPS-encrypted Secrets.
 //

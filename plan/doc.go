@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package plan compares two renderings, or a rendering with live objects, and explains the
 // consequences of each change. It makes a change.Plan, and prints it as text, Markdown, HTML or
 // JSON, alone or in a Report of several landscapes.

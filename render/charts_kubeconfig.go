@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package render
 
 // gardenKubeconfig is the access to the virtual garden that is injected into workloads of a chart,

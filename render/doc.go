@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package render turns a declaration, the catalogue and facts into bundles.
 //
 // Rendering is a pure function: no cluster, no clock, no environment. Equal inputs give equal bytes

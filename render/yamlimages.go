@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package render
 
 // setVectorImages replaces container images that are only a name of the image vector by the chosen

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package schemas validates Gardener declarations. It knows objects, not files and folders: package
 // landscapes reads them and provides the position of a field.
 //

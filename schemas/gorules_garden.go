@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package schemas
 
 const sourceGardenGates = "pkg/features/features.go, plugin/pkg/plugins.go, pkg/utils/validation/features/vpa.go"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package schemas
 
 // projectGoRules lists the Go rules of Projects, with the reason why each is not in CUE.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package schemas
 
 const sourceSeed = "pkg/api/core/validation/seed.go"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package schemas
 
 // listKeyRules come last, so that a rule with a more precise finding about a list takes precedence.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package secrets is the secrets manager: it generates, finds, renews and rotates CAs,
 // certificates, keys, tokens and kubeconfigs as Secrets of one namespace. Names, labels and data
 // keys are those of Gardener (pkg/utils/secrets/manager), so an existing landscape's CAs, keys and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package source reads landscapes from Git repositories and OCI artifacts.
 //
 //   - Repository: any revision of a local repository as a file system, without a checkout

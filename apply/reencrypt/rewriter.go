@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package reencrypt makes an API server rewrite its objects, so that etcd has them in the current
 // encryption. It does not know why the encryption changed (controllers/rotation), and has no access
 // to the content of objects.

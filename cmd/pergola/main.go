@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command pergola runs Gardener landscapes from Git. Each file holds one subcommand and only wires
 // the packages that implement it.
 package main

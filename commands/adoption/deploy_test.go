@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package adoption
 
 // This file creates the recorded objects of gardener-operator in API servers.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package adoption moves a landscape from gardener-operator and its companions to Pergola
 // (docs/howto/migrate-from-gardener.md).
 //

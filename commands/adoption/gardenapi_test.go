@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package adoption
 
 // This file serves the Gardener API of an adopted landscape instead of gardener-apiserver.

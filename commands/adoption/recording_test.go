@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package adoption
 
 // This file reads the corpus: objects that gardener-operator and gardener-resource-manager wrote.

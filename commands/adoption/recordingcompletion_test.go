@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package adoption
 
 // This file completes what a recording omits or what differs between clusters.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package comparison shows how a change of revision affects a landscape's clusters. It reads and
 // checks both revisions, renders affected owners and returns a plan with held, rejected and other
 // special changes (commands/preview).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package preview finds consequences of a change besides the difference of rendered objects. These
 // are held removals, settings of landscape.yaml that affect protection (settings.go), and
 // operations that come too late.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package recovery backs up the data of a landscape that is not in Git and restores it to new
 // clusters. The data are CAs and keys of the secrets manager, credentials in a Garden's status, its
 // UID, and executed operations. docs/reference/backup-file.md describes the file.

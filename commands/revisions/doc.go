@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package revisions reads landscapes from the work tree or a revision of Git and returns their
 // findings. A Reader has the keys and limits of a command.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package why explains a field of an object: the template and overlay that write it, and the
 // declared fields that determine it. It also shows their commits and the field's current owner in
 // the cluster.

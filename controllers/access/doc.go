@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package access finds the API servers that Pergola makes. The access to the virtual garden is in
 // the runtime cluster, the access to a Shoot on its seed.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package accesstokens fills the Secrets shoot-access-… of control planes for the reconciler of a
 // Garden or Shoot. The processes of a control plane authenticate at its API server with them, and
 // do not start without.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fleet manages many owners: it orders them, limits how many converge at a time, retries
 // failures, and repairs drift and judges health between runs. It is level-triggered: Set defines
 // the members and the input of each. Converge runs them once.

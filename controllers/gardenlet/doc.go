@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gardenlet is the role gardenlet: in a seed, it reconciles the Seed and its Shoots from
 // the virtual garden. It pulls: no one needs access to the seed, and the seed needs no access to
 // Git.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package landscape reconciles a whole landscape. It connects to the clusters, takes the leases of
 // its roles, and applies the declarations. Then it reconciles the Garden, the Seeds and the Shoots
 // in that order. The same code plans a landscape, repairs its drift, and reads its state.

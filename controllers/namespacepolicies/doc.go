@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package namespacepolicies manages the NetworkPolicies of all Gardener namespaces. These are
 // deny-all, and permissions for labelled pods to reach DNS, the cluster's API server and outside
 // networks. It replaces upstream's networkpolicy controller (pkg/controller/networkpolicy), with

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package operator is the role `pergola operator`: it applies each Landscape object's Git
 // repository to its clusters. One landscapeReconciler per Landscape:
 //   - polls the source and decides whether a sync is due (syncdecision.go, a pure function),

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package owner converges one Garden, Seed or Shoot. It makes the secrets of its components,
 // renders them, runs the flow of the operation, waits for health, and writes conditions and
 // lastOperation. The three kinds share all code, except for a row of kinds.go and the files about

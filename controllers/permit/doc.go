@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package permit decides which deletions and recreations may happen, and makes each permission
 // count once.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package prometheus asks instances of Prometheus whether their targets are healthy. Running
 // servers do not prove that: a target may be unreachable, or nothing is scraped. Rules of each
 // instance record the result as Query (components/kubernetes/prometheus_contents.cue).

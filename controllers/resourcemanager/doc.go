@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package resourcemanager reconciles the ManagedResources of one class: it reads them in a source
 // cluster and applies their objects to a target cluster. It does the work of
 // gardener-resource-manager's managedresource and health controllers.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rotation computes the state of an owner's credential rotations: how operations start
 // them, how reconciliations finish them, and the resulting requests for secrets. The state itself
 // needs no cluster and no clock.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package seedpublication publishes the landscape settings of a seed in the virtual garden, and
 // reads them there. They are the part of landscape.yaml for Seeds and Shoots, and the overlays of
 // their components. Declarations are not included, because they are objects of the virtual garden.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package install installs and removes a rendered Pergola (package deploy) with package apply. The
 // inventory makes an upgrade delete objects that a newer chart no longer has. Without changes it
 // sends no write request.

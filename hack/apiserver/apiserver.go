@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package apiserver gives tests a real API server: etcd and kube-apiserver from the folder that
 // KUBEBUILDER_ASSETS names, which `make test` sets. Tests of several clusters with controllers use
 // hack/local instead.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command bench measures Pergola beside a peer or a floor in the same run: time, CPU, peak memory,
 // requests. README.md explains the rows. This program starts and measures processes. The program in
 // cases/ measures inside of a process: memory of the starter would count for its children.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package chartregistry is a registry of charts for tests: it serves HTTPS with its own certificate
 // authority and requires a login.
 package chartregistry

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package childprocess ends programs that a test has started when the process of the test ends,
 // even if it is killed or times out. On systems other than Linux only After does so.
 package childprocess

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package clusterobjects compares all objects of a cluster before a Garden with all objects after
 // it: it finds objects left behind, deleted or changed. It is only for tests and demonstrations.
 package clusterobjects

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package corpus finds the data of conformance tests: inputs and results of upstream and other
 // tools. A clone does not contain it. The tests of each package decide which files they read.
 package corpus

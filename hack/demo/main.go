@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command demo does in `make demo` what a person would do with kubectl, so that the demonstration
 // does not need kubectl:
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command local runs Kubernetes control planes on this machine, as plain processes: real API
 // servers with fake nodes. See README.md.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package smallcatalogue is for tests that render a few objects instead of the whole catalogue. It
 // has the files that every catalogue needs; tests add components and flows.
 package smallcatalogue

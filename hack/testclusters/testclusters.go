@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testclusters is for end-to-end tests: it builds the programs, starts local clusters
 // (hack/local) of a folder, and reports missing executables. Tests that need only one API server
 // use package apiserver.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testselection reads tests.txt, the list of tests that `make check` and `make test` skip
 // and `make test-all` runs. Scripts skip whole tests by name. A test with many points or parts asks
 // this package which of them to try.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command traces records the writes of Pergola to API servers and compares recordings. It is for
 // changes of the code that should not change the writes.
 //

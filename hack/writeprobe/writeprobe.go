@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package writeprobe is a client that writes to an API server ten times a second, for tests and the
 // demonstration of rotations. It reconnects as any client does, and counts other failures.
 package writeprobe

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package condition builds conditions for status.conditions: one implementation for Garden, Seed,
 // Shoot, ControllerInstallation and Landscape, with the time injected.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package custom judges kinds by rules of a landscape: CEL expressions over the object `self`.
 //
 // Expressions have Kubernetes' extension libraries (optional types, lists, strings, regular

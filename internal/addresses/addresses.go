@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package addresses removes user names and passwords from the addresses of clusters and proxies,
 // and recognizes a proxy's errors about unreachable hosts.
 package addresses

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package backoff computes the wait between retries. It has no clock and no state.
 package backoff
 

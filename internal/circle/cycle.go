@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package circle finds steps that wait for each other. It checks flows of the catalogue before
 // anything is applied, and graphs before they run.
 package circle

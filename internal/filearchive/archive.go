@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package filearchive packs files into one sequence of bytes, and unpacks it again.
 package filearchive
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package jsonvalue reads and compares decoded JSON values.
 package jsonvalue
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metrics registers Prometheus metrics. The metrics themselves are in the packages that
 // count.
 package metrics

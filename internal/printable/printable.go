@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package printable makes texts from clusters, commits and files safe to print: their authors must
 // not control the reader's terminal or imitate other output. It is for text that commands print,
 // and for text in a status or report that commands print later.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package secretwords recognizes names of secret values: of fields, files, labels, variables and
 // flags.
 //

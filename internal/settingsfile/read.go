@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package settingsfile reads the component configuration of a program: a YAML file with apiVersion
 // and kind that decodes into a Go type. It reports all errors at once, each with file, line, column
 // and field path.

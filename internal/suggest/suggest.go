@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package suggest guesses which name a misspelt word means.
 package suggest
 

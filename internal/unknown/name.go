@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package unknown creates the errors about names that do not exist, so that all commands, flags and
 // arguments use the same words.
 package unknown

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package evaluation turns CUE files into plain values with their places. CUE cannot be
 // interrupted, and its memory use depends on the file. So there are two evaluators: InProcess for
 // trusted files, and Pool for all others. Pool uses worker processes with limits, without

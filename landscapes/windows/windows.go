@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package windows parses the times in which new revisions of a landscape are applied.
 package windows
 

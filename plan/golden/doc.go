@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package golden renders components from cases and compares the results with the recorded ones: the
 // golden files of a catalogue.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package availability implements high availability of workload: replicas, their spread over zones
 // and nodes, and the time that pods stay on a failed node.
 //

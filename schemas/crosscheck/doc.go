@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package crosscheck checks rules about several objects of a landscape: references exist, profiles
 // offer what Shoots request, networks are disjoint, and names are unique. The rules are Go code
 // that queries an index; CUE would evaluate the whole landscape for every object.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fieldpath parses and formats field paths as in Kubernetes API errors:
 // spec.provider.workers[0].name, metadata.annotations[gardener.cloud/operation]. It knows no
 // schemas and files.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command generate writes schemas/base, one closed CUE definition per kind, from the definitions in
 // api/crds; and docs/reference/rules.md, the list of all rules.
 //

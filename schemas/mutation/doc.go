@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mutation fills in the values that the Gardener API takes from other objects. Versions and
 // machine images come from the cloud profile, networks and the domain from the Seed, tolerations
 // from the Project. The package is pure: Around provides other objects, and the caller the time.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package structure reads the structural schemas of the custom resource definitions in api/crds and
 // explains in plain words how an object differs from them.
 //

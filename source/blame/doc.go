@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package blame finds the commit that wrote a line of a file, and its subject.
 //
 // It follows one line back through the history, across commits that move the line or the file. At a

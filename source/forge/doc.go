@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package forge sets commit statuses and maintains one comment of a pull request on GitHub, GitLab,
 // Gitea and Forgejo. It is a thin wrapper of github.com/jenkins-x/go-scm.
 //

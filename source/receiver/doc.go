@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package receiver accepts requests for a sync by HTTP: push events of GitHub, GitLab, Gitea and
 // Forgejo, and requests with an HMAC. The post-receive hook of a bare repository sends such
 // requests, and can follow the sync in the answer.

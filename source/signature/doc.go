@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package signature verifies OpenPGP and SSH signatures of Git commits and annotated tags. It works
 // on the bytes that Git stores, so that the verified bytes are the used ones.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package deletion tests the deletion of a Garden on real API servers. It checks the blockers, the
 // continuation without them, and that the runtime cluster is finally as before. The package has
 // only tests.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package faults tests how the engine of ManagedResources survives faults: killed processes,
 // restarting, failing, stalling or forgetful API servers, and concurrent deletions. It also tests
 // sizes, clocks and a second engine. The tests run the real controller (resourcemanager) on real

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package landscape tests the controllers on real API servers: a landscape converges from nothing,
 // costs nothing without changes, and reports what is wrong. The package has only tests.
 //

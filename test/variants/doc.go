@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package variants runs real control planes and checks that they follow their declarations. For
 // example, audit events appear, Secrets are encrypted in etcd, tokens are accepted or rejected,
 // pods are denied, and etcd members recover. A golden file shows a flag; here a process has it. The

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package v1 holds ControllerDeployment of core.gardener.cloud/v1, the only kind of that version,
 // and the types it refers to. The wire format is upstream's, field by field; the documentation is
 // ours.

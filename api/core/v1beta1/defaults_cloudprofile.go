@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package v1beta1
 
 // SetDefaults_CloudProfile sets the defaults of a CloudProfile. It sets no architectures if the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package v1beta1
 
 // SetDefaults_Project sets the defaults of a Project. Creator and owner come from the request and

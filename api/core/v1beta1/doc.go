@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package v1beta1 holds the kinds of core.gardener.cloud/v1beta1, one file each, and the types that
 // every group of this API shares (Condition, LastOperation, LastError, ErrorCode).
 //

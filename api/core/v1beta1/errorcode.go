@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package v1beta1
 
 // ErrorCode is the class of a failure for users and operators. It shows who has to act and whether

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package v1alpha1 holds the GardenletConfiguration of gardenlet.config.gardener.cloud/v1alpha1,
 // which Gardenlets, ManagedSeeds and ManagedSeedSets contain. The wire format is upstream's, field
 // by field; the documentation is ours. Rules are in package schemas, which also lists the fields

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package v1alpha1
 
 // Clusters configures access to the clusters of a landscape. It holds no credentials, only

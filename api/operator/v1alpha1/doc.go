@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package v1alpha1 holds Garden and Extension of operator.gardener.cloud/v1alpha1. A Garden is a
 // landscape's virtual garden and the runtime cluster it runs in; an Extension is installed into
 // both. The wire format is upstream's, field by field; the documentation is ours. Rules over

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package v1alpha1
 
 import gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package v1alpha1 holds CredentialsBinding and WorkloadIdentity of
 // security.gardener.cloud/v1alpha1. The wire format is upstream's, field by field; the
 // documentation is ours. The subresource `token` of a WorkloadIdentity exists only where upstream's

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package garbagecollector deletes immutable Secrets and ConfigMaps that nothing refers to. It does
 // the work of gardener-resource-manager's controller of the same name.
 //

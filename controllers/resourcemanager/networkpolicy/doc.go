@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package networkpolicy lets pods reach the ports of Services for which they have a label. For each
 // such port it maintains a NetworkPolicy for ingress and one for egress. It does the work of
 // gardener-resource-manager's networkpolicy controller with the same names and labels, so that each

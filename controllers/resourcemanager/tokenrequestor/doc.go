@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tokenrequestor writes tokens of ServiceAccounts of another cluster into Secrets. It does
 // the work of gardener-resource-manager's (and, with other options, gardenlet's and
 // gardener-operator's) controller of the same name.

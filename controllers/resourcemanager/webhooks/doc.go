@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package webhooks serves the admission webhooks of the resource manager under the paths of
 // upstream's gardener-resource-manager, so that existing webhook configurations work. Each webhook
 // is a pure function of an object and the facts it needs, in its own file; handler.go serves them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package webhooks
 
 // Labels by which the webhook configurations of the catalogue select objects.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package admission serves the rules of package schemas and the API's mutations and defaults as
 // webhooks. The API server calls both before it stores an object (POST /default, POST /validate),
 // and the latter before it deletes one. The package also creates the webhook configurations.

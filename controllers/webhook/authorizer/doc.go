@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package authorizer serves the authorization webhooks of a virtual garden's API server. They
 // decide requests of gardenlets and extensions of a seed (POST /webhooks/auth/seed) and of a
 // self-hosted Shoot (POST /webhooks/auth/shoot). Paths and meaning are those of upstream's

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package garden serves the webhooks of upstream's gardener-admission-controller
 // (pkg/admissioncontroller/webhook/admission) in the virtual garden. The paths are upstream's, so
 // that its webhook configurations keep working. The webhooks protect namespaces of Projects,

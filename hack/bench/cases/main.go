@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command cases runs one case of hack/bench that is measured inside of a process, and prints a JSON
 // object with seconds, cpuSeconds, requests and parts. Only hack/bench starts it.
 package main

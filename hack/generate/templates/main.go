@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command templates removes required fields from the definitions of Shoot templates. A template may
 // be incomplete, as upstream's own examples are; the Shoot made from it is checked. A marker cannot
 // do this: the spec of the template has the Go type of the Shoot's.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command prose checks how Pergola is written: comments, messages, Markdown and commit subjects.
 // The rules are those of CONTRIBUTING.md; rules.go lists them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package box runs a native program with a container's view of the system. The program has its own
 // root with the declared files and folders, process ids, hostname, IPC, network namespace and
 // capabilities. There are no images: the program is a static binary, bound into the box like any

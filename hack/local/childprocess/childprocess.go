@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package childprocess starts programs in tests. They end with the process of the test, even if it
 // is killed, manually or after a timeout, and cannot clean up. On systems other than Linux only
 // After does that. It is a copy of hack/childprocess, which is another module.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package extensions plays provider extensions: it reconciles objects of extensions.gardener.cloud
 // like the controllers that cannot run here.
 //

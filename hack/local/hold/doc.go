@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package hold manages the namespaces of a local landscape: one user, network, process-id and mount
 // namespace per state folder. Process 1 in them, the holder, keeps them open. Pods and Services
 // have real addresses inside without conflicts on the machine, and all processes inside end with

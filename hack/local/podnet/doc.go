@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package podnet creates the networks of pods: a network namespace per pod, with one device (eth0)
 // and one address. All traffic goes through the main namespace, which is the namespace of the
 // process that uses this package, inside a holder (package hold).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package process starts, recognises and stops the processes of local clusters.
 //
 // A process outlives the command that started it. Its record file has its id, its start time (so

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package stages has the kwok Stages for components that cannot run without containers (kubelets,
 // etcd operators, load balancers, volumes), and runs kwok for them. Package extensions plays
 // provider extensions.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command generate writes render/strict/kubernetes.tsv: facts that are not in the Go types of
 // Kubernetes. It finds them in comments and in the sample objects of each release in k8s.io/api.
 //

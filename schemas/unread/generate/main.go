@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command generate writes schemas/unread/fields.tsv: the fields of Gardens, Seeds and Shoots that
 // neither the catalogue nor a controller reads.
 //

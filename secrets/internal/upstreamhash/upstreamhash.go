@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package upstreamhash computes the checksum of a Secret's configuration, in the format of
 // Gardener's label. The checksum determines the Secret's name, so it finds the secrets of an
 // existing landscape.

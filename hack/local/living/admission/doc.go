@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package admission sends pods to living nodes. A MutatingAdmissionPolicy of the API server selects
 // pods whose images are all executables of the machine. It adds the node selector and the
 // toleration of living nodes. A taint keeps other pods away.

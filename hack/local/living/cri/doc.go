@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cri is a container runtime for a kubelet in the same process. Its images are executables
 // of this machine (package images). Its containers are processes in boxes (package box), with one
 // network namespace per pod (package podnet).

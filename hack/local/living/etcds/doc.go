@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package etcds is the local stand-in for etcd-druid. It applies the StatefulSet, Services,
 // ConfigMap and PodDisruptionBudget of an Etcd as etcd-druid v0.38 would, as far as etcd needs
 // them. It reports the same status.

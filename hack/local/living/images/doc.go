@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package images maps container images to native executables of this machine, so that their pods
 // can be living. The table has repositories, executables and the versions that they can emulate.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kinds watches custom resources whose CustomResourceDefinition may be created and deleted
 // at any time.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package services serves the addresses of Services. It listens on every cluster, load-balancer and
 // external address and forwards TCP and UDP to ready endpoints, like kube-proxy. It assigns
 // addresses to Services of type LoadBalancer. It also replaces Istio's ingress gateways, which do

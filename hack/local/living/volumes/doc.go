@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package volumes provisions volumes of a living cluster as folders of this machine, for claims of
 // every StorageClass with the provisioner Provisioner.
 //

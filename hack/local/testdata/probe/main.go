@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Program probe is what tests run in pods: it says over HTTP what it sees.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command inside is what the tests of package box run in a box: Args[1] says what it does and
 // prints.
 package main
