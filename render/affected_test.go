@@ -386,7 +386,7 @@ func TestDigestSeesEveryField(t *testing.T) {
 	for i := range reflect.TypeFor[Options]().NumField() {
 		fields = append(fields, reflect.TypeFor[Options]().Field(i).Name)
 	}
-	assert.Equal(t, []string{"Catalogue", "Overlays", "ImageOverrides", "Enabled", "enabledPositions", "probes", "kinds", "skipChecks", "evaluators", "Only"}, fields,
+	assert.Equal(t, []string{"Catalogue", "Overlays", "ImageOverrides", "Enabled", "enabledPositions", "probes", "kinds", "skipChecks", "evaluators", "OnlyComponents"}, fields,
 		"a new option has to count in Options.digest; the catalogue is the same by contract, positions, probes and skipChecks are for findings, kinds follow from the others, and evaluators only save time")
 }
 

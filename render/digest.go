@@ -26,7 +26,7 @@ type InputDigest [sha256.Size]byte
 // undigestedFields are the fields of an Input that serve errors and people or select components,
 // and are not rendered.
 func undigestedFields() []string {
-	return []string{"ChartsRequired", "DeclaredAt", "DeclaredCredentials", "MutationChanges", "Only", "DeclaredReferences"}
+	return []string{"ChartsRequired", "DeclarationPosition", "DeclaredCredentials", "MutationChanges", "OnlyComponents", "DeclaredReferences"}
 }
 
 // DigestInput returns the digest of an input with its render options. It fails if an overlay cannot

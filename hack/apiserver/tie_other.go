@@ -6,5 +6,5 @@ package apiserver
 
 import "sigs.k8s.io/controller-runtime/pkg/envtest"
 
-// tie does nothing: other systems have no equivalent.
-func tie(*envtest.Environment) error { return nil }
+// tieToStarter does nothing: other systems have no equivalent.
+func tieToStarter(*envtest.Environment) error { return nil }
