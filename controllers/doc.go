@@ -19,8 +19,8 @@
 //   - permit: decides which deletions may happen
 //   - conventions: the conventions of Gardener for the engine of apply
 //   - owner: reconciles a Garden, Seed or Shoot by its flow, with conditions and lastOperation.
-//     Below it: facts (about clusters), blocked (why a step did not start) and coming (objects of a
-//     plan). Also finalizers, renders (a cache between runs) and tally (of writes)
+//     Below it: facts (about clusters), blockreasons (why a step did not start) and prerequisites
+//     (kinds of a plan). Also finalizers, rendercache (between runs) and changecounts (of writes)
 //   - access: finds the API servers that Pergola makes
 //   - accesstokens: requests the tokens of control planes while no resource manager does
 //   - rotation: the phases of credential rotations, and their effect on secrets

@@ -15,7 +15,7 @@ import (
 	"cuelang.org/go/cue"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/pergola-dev/pergola/internal/circle"
+	"github.com/pergola-dev/pergola/internal/cycle"
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/landscapes"
 )
@@ -331,7 +331,7 @@ func (f Flow) check() error {
 		}
 	}
 	after := func(id string) []string { return slices.Sorted(maps.Keys(nodes[id].After)) }
-	if path := circle.FindCycle(slices.Sorted(maps.Keys(nodes)), after); path != nil {
+	if path := cycle.FindCycle(slices.Sorted(maps.Keys(nodes)), after); path != nil {
 		return fmt.Errorf("components/%s/flow.cue: %s: nodes wait for each other in a cycle: %s", f.Owner, f.Operation, strings.Join(path, " → "))
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pergola-dev/pergola/internal/circle"
+	"github.com/pergola-dev/pergola/internal/cycle"
 )
 
 // State is the progress of a node.
@@ -113,7 +113,7 @@ func (g Graph) cycle() []string {
 			needs[n.ID] = append(needs[n.ID], e.ID)
 		}
 	}
-	return circle.FindCycle(ids, func(id string) []string { return needs[id] })
+	return cycle.FindCycle(ids, func(id string) []string { return needs[id] })
 }
 
 // Order returns the IDs in topological order: every node after its dependencies, and otherwise as

@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/landscape"
-	"github.com/pergola-dev/pergola/controllers/owner/tally"
+	"github.com/pergola-dev/pergola/controllers/owner/changecounts"
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
@@ -26,11 +26,11 @@ func TestHelpOfApply(t *testing.T) {
 func TestSummary(t *testing.T) {
 	report := &landscape.RunReport{}
 	assert.Equal(t, "Applied in 1.2s: there was nothing to write.", runSummary(report, 1234*time.Millisecond))
-	report.Written = tally.ChangeCounts{Deleted: 2}
+	report.Written = changecounts.ChangeCounts{Deleted: 2}
 	assert.Equal(t, "Applied in 1s: 2 objects deleted.", runSummary(report, time.Second))
-	report.Written = tally.ChangeCounts{Deleting: 1}
+	report.Written = changecounts.ChangeCounts{Deleting: 1}
 	assert.Equal(t, "Applied in 1s: 1 object is being deleted.", runSummary(report, time.Second), "it has a finalizer")
-	report.Written = tally.ChangeCounts{Created: 260, Changed: 5, DeliveryObjects: 20}
+	report.Written = changecounts.ChangeCounts{Created: 260, Changed: 5, DeliveryObjects: 20}
 	kept := &landscape.RunReport{Held: []permit.HeldObjects{{Cluster: "runtime", Approval: "abc", Objects: []apply.HeldObject{
 		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: change.Reason{Detail: "too many"}, ApprovalID: "123"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: change.Reason{Detail: "a Shoot"}},
 		{Ref: apply.Ref{Kind: "Role", Namespace: "a", Name: "d"}, Reason: change.Reason{Detail: "too many"}},

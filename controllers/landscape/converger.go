@@ -24,8 +24,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/conventions"
 	"github.com/pergola-dev/pergola/controllers/fleet"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/controllers/owner/coming"
-	"github.com/pergola-dev/pergola/controllers/owner/renders"
+	"github.com/pergola-dev/pergola/controllers/owner/prerequisites"
+	"github.com/pergola-dev/pergola/controllers/owner/rendercache"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 	"github.com/pergola-dev/pergola/health/condition"
@@ -97,7 +97,7 @@ type SharedState struct {
 	Charts *charts.Puller
 	// RenderCache caches rendered results between convergers; nil makes a converger render each
 	// owner.
-	RenderCache *renders.Cache
+	RenderCache *rendercache.Cache
 	// TokenRequester requests the tokens of control planes across convergers; nil makes a converger
 	// do so until Close.
 	TokenRequester *accesstokens.Requester
@@ -234,7 +234,7 @@ type dryRunState struct {
 	// shootMutations choose the values that Shoots leave open.
 	shootMutations *mutation.Mutator
 	// plannedObjects are the objects that a plan would create.
-	plannedObjects *coming.PlannedPrerequisites
+	plannedObjects *prerequisites.PlannedPrerequisites
 }
 
 // New prepares the clusters of a landscape without any request.
@@ -257,7 +257,7 @@ func newConverger(l *landscapes.Landscape, options Options) (*Converger, error) 
 	}
 	gate, runs := permit.NewRunLedger(options.Permits.Gate, options.Permits.Reviewed, options.Shared.PermitMemory)
 	options.Permits.Gate = gate
-	c := &Converger{landscape: l, options: options, runs: runs, connections: clusterConnections{clusters: map[string]*apply.Cluster{}, engine: options.Connections.Engine}, members: ownerSet{fleet: newFleet(options.Clock)}, dryRun: dryRunState{plannedObjects: &coming.PlannedPrerequisites{}}, createdAt: options.Clock.Now()}
+	c := &Converger{landscape: l, options: options, runs: runs, connections: clusterConnections{clusters: map[string]*apply.Cluster{}, engine: options.Connections.Engine}, members: ownerSet{fleet: newFleet(options.Clock)}, dryRun: dryRunState{plannedObjects: &prerequisites.PlannedPrerequisites{}}, createdAt: options.Clock.Now()}
 	if c.connections.engine == nil {
 		own := options
 		own.Takeover.ForceHint = c.forceHint

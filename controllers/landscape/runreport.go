@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/owner"
-	"github.com/pergola-dev/pergola/controllers/owner/tally"
+	"github.com/pergola-dev/pergola/controllers/owner/changecounts"
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
@@ -21,8 +21,8 @@ type RunReport struct {
 	// Held deletions, with the ids that approve them.
 	Held []permit.HeldObjects `json:"held,omitempty"`
 	// Changed is the number of written objects of owners and declarations; Written has the details.
-	Changed int                `json:"changed"`
-	Written tally.ChangeCounts `json:"written"`
+	Changed int                       `json:"changed"`
+	Written changecounts.ChangeCounts `json:"written"`
 	// HandedOver are declared fields that controllers own.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 	// Operations are the operations of operations/ that were executed, in this run or before,

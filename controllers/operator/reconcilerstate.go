@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/charts"
-	"github.com/pergola-dev/pergola/controllers/owner/renders"
+	"github.com/pergola-dev/pergola/controllers/owner/rendercache"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/source"
 )
@@ -78,7 +78,7 @@ type sharedResources struct {
 	engine       *apply.Engine
 	engineForces bool
 	// renderCache of the Garden and approved deletions stay from one revision to the next.
-	renderCache  renders.Cache
+	renderCache  rendercache.Cache
 	charts       *charts.Puller
 	permitMemory permit.RunMemory
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pergola-dev/pergola/apply"
-	"github.com/pergola-dev/pergola/controllers/owner/tally"
+	"github.com/pergola-dev/pergola/controllers/owner/changecounts"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -30,7 +30,7 @@ func isDeliveryObjectOf(b render.Bundle, ref apply.Ref) bool {
 		return false
 	}
 	return ref.GroupKind() == bundleManagedResourceRef(b).GroupKind() && ref.Name == b.Name ||
-		ref.GroupKind() == schema.GroupKind{Kind: "Secret"} && strings.HasPrefix(ref.Name, tally.DataSecretPrefix+b.Name+"-")
+		ref.GroupKind() == schema.GroupKind{Kind: "Secret"} && strings.HasPrefix(ref.Name, changecounts.DataSecretPrefix+b.Name+"-")
 }
 
 // splitInventory divides the inventory of a bundle into carriers and objects.

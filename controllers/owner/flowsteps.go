@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/pergola-dev/pergola/apply/flow"
-	"github.com/pergola-dev/pergola/controllers/owner/blocked"
+	"github.com/pergola-dev/pergola/controllers/owner/blockreasons"
+	"github.com/pergola-dev/pergola/controllers/owner/changecounts"
 	"github.com/pergola-dev/pergola/controllers/owner/facts"
-	"github.com/pergola-dev/pergola/controllers/owner/tally"
 	"github.com/pergola-dev/pergola/internal/panics"
 	"github.com/pergola-dev/pergola/internal/unknown"
 	"github.com/pergola-dev/pergola/render"
@@ -119,7 +119,7 @@ func (s *flowSteps) runFlow(ctx context.Context, definition render.Flow) error {
 	if err != nil {
 		return err
 	}
-	s.run.blockReasons = blocked.New(graph)
+	s.run.blockReasons = blockreasons.New(graph)
 	outcome, err := flow.Run(ctx, graph, flow.Options{Clock: s.run.reconciler.Clock, OnEvent: func(e flow.Event) {
 		s.run.reportEvent(e)
 		s.recordVirtualStep(e)
@@ -262,7 +262,7 @@ func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts
 
 // describeChanges summarizes the changes of a step; the result is empty for none.
 func describeChanges(waits []waiter) string {
-	var sum tally.ChangeCounts
+	var sum changecounts.ChangeCounts
 	for _, w := range waits {
 		sum.AddCounts(w.changeCounts)
 	}

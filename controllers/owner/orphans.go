@@ -18,7 +18,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
-	"github.com/pergola-dev/pergola/controllers/owner/tally"
+	"github.com/pergola-dev/pergola/controllers/owner/changecounts"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/render"
@@ -36,7 +36,7 @@ func (r *run) holdDeletions(role string, entries []apply.Entry) []apply.HeldObje
 	var refs []change.Ref
 	bundles := r.owner.Bundles()
 	for _, e := range entries {
-		if !tally.IsDeliveryObject(e.Ref) && !isReplacedByHash(e, role, bundles) && !isReferenceCopy(e) {
+		if !changecounts.IsDeliveryObject(e.Ref) && !isReplacedByHash(e, role, bundles) && !isReferenceCopy(e) {
 			refs = append(refs, e.Ref)
 		}
 	}

@@ -18,11 +18,11 @@ import (
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/accesstokens"
 	"github.com/pergola-dev/pergola/controllers/charts"
-	"github.com/pergola-dev/pergola/controllers/owner/blocked"
-	"github.com/pergola-dev/pergola/controllers/owner/coming"
+	"github.com/pergola-dev/pergola/controllers/owner/blockreasons"
+	"github.com/pergola-dev/pergola/controllers/owner/changecounts"
 	"github.com/pergola-dev/pergola/controllers/owner/facts"
-	"github.com/pergola-dev/pergola/controllers/owner/renders"
-	"github.com/pergola-dev/pergola/controllers/owner/tally"
+	"github.com/pergola-dev/pergola/controllers/owner/prerequisites"
+	"github.com/pergola-dev/pergola/controllers/owner/rendercache"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/controllers/prometheus"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
@@ -40,7 +40,7 @@ type Reconciler struct {
 	// Render has the catalogue, overlays and switches of the landscape.
 	Render render.Options
 	// RenderCache caches renderings for later reconcilers of the same owners; it may be nil.
-	RenderCache       *renders.Cache
+	RenderCache       *rendercache.Cache
 	Clock             clock.WithTicker
 	Gate              permit.Gate
 	ConditionSettings ConditionSettings
@@ -49,7 +49,7 @@ type Reconciler struct {
 	Charts *charts.Puller
 	// Prerequisites has the kinds and namespaces that plans of earlier owners create; it may be nil
 	// without plans.
-	Prerequisites *coming.PlannedPrerequisites
+	Prerequisites *prerequisites.PlannedPrerequisites
 	// Tokens are renewed for control planes from their first reconciliation on; they are nil for
 	// none.
 	Tokens *accesstokens.Requester
@@ -112,8 +112,8 @@ type Report struct {
 	// Notes are about inventory objects that are not ours and were ignored.
 	Notes []string `json:"notes,omitempty"`
 	// ChangedObjects is the number of written objects; ChangeCounts counts them by action.
-	ChangedObjects int                `json:"changed"`
-	ChangeCounts   tally.ChangeCounts `json:"written"`
+	ChangedObjects int                       `json:"changed"`
+	ChangeCounts   changecounts.ChangeCounts `json:"written"`
 	// RequestedOperation is the requested operation; it is nil for none.
 	RequestedOperation *RequestedOperation `json:"takenUp,omitempty"`
 }
@@ -229,7 +229,7 @@ type run struct {
 	serving          servingCache
 	waitForAPIServer bool
 	// blockReasons knows why steps are not started.
-	blockReasons blocked.BlockReasons
+	blockReasons blockreasons.BlockReasons
 	// requests are the operations that nodes request, by bundle.
 	requests map[string]string
 	// round is the current round of the rotations.

@@ -32,7 +32,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
 	"github.com/pergola-dev/pergola/controllers/conventions"
-	"github.com/pergola-dev/pergola/controllers/owner/blocked"
+	"github.com/pergola-dev/pergola/controllers/owner/blockreasons"
 	"github.com/pergola-dev/pergola/render"
 )
 
@@ -95,7 +95,7 @@ func TestSnapshotAfterReencryption(t *testing.T) {
 	s.run.owner.Input = render.Input{Owner: render.Owner{Kind: Garden, Name: s.ns, ControlPlaneNamespace: s.ns}}
 	// no test reads it
 	s.run.status = &statusWriter{reconciler: s.run.reconciler, owner: s.run.owner, isWriting: true}
-	s.run.blockReasons = blocked.New(flow.Graph{})
+	s.run.blockReasons = blockreasons.New(flow.Graph{})
 	require.NoError(t, s.run.snapshotEtcd(t.Context()), "there is no kind Etcd, or no Etcd")
 	s.run.owner.Local = local // its discovery has not seen the kind yet
 

@@ -16,7 +16,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
-	"github.com/pergola-dev/pergola/controllers/owner/blocked"
+	"github.com/pergola-dev/pergola/controllers/owner/blockreasons"
 	"github.com/pergola-dev/pergola/controllers/rotation"
 	"github.com/pergola-dev/pergola/render"
 )
@@ -92,7 +92,7 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 func TestProgressOfARotation(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	s, written := newRecordedWriter(clk)
-	r := &run{reconciler: s.reconciler, owner: s.owner, status: s, blockReasons: blocked.New(flow.Graph{}), round: rotation.Round{Number: 2, Total: 3, Task: "the rest"}}
+	r := &run{reconciler: s.reconciler, owner: s.owner, status: s, blockReasons: blockreasons.New(flow.Graph{}), round: rotation.Round{Number: 2, Total: 3, Task: "the rest"}}
 	var told []Event
 	r.reconciler.Hooks.OnEvent = func(e Event) { told = append(told, e) }
 	s.lastWrite = clk.Now().Add(-progressInterval)

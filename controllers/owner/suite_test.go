@@ -29,7 +29,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/change"
 	"github.com/pergola-dev/pergola/controllers/conventions"
-	"github.com/pergola-dev/pergola/controllers/owner/tally"
+	"github.com/pergola-dev/pergola/controllers/owner/changecounts"
 	"github.com/pergola-dev/pergola/controllers/permit"
 	"github.com/pergola-dev/pergola/hack/apiserver"
 	"github.com/pergola-dev/pergola/render"
@@ -147,7 +147,7 @@ func (s *testSite) bundle(direct bool, objects ...*unstructured.Unstructured) re
 func (s *testSite) apply(b render.Bundle) (map[string]apply.Action, error) {
 	out := map[string]apply.Action{}
 	s.run.reconciler.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
-		if !tally.IsDeliveryObject(r.Ref) {
+		if !changecounts.IsDeliveryObject(r.Ref) {
 			out[r.Ref.Name] = r.Action
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/pergola-dev/pergola/apply"
 	"github.com/pergola-dev/pergola/apply/flow"
-	"github.com/pergola-dev/pergola/controllers/owner/tally"
+	"github.com/pergola-dev/pergola/controllers/owner/changecounts"
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 	"github.com/pergola-dev/pergola/health"
 	"github.com/pergola-dev/pergola/render"
@@ -40,7 +40,7 @@ type waiter struct {
 	// requestTimestamps maps extension objects to the timestamps of their requests.
 	requestTimestamps map[apply.Ref]string
 	// changeCounts counts the changes by the apply of the bundle.
-	changeCounts tally.ChangeCounts
+	changeCounts changecounts.ChangeCounts
 	// reapply repeats the apply of the bundle; reappliedAt is the time of the last repetition.
 	reapply     func(context.Context) (waiter, error)
 	reappliedAt time.Time

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package circle finds steps that wait for each other. It checks flows of the catalogue before
+// Package cycle finds steps that wait for each other. It checks flows of the catalogue before
 // anything is applied, and graphs before they run.
-package circle
+package cycle
 
 // FindCycle returns the ids of one circle, each needing the next, with the first repeated at the
 // end. It returns nil if there is none. It searches in the order of ids and needs.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package renders
+package rendercache
 
 import (
 	"slices"

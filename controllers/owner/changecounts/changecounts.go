@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tally
+package changecounts
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func (t *ChangeCounts) Add(results ...apply.ObjectResult) {
 	}
 }
 
-// AddCounts adds the counts of another tally.
+// AddCounts adds the counts of another one.
 func (t *ChangeCounts) AddCounts(o ChangeCounts) {
 	t.Created += o.Created
 	t.Changed += o.Changed

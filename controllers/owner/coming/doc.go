@@ -1,5 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-// Package coming records the kinds and namespaces that a plan creates, so that objects that need
-// them do not fail.
-package coming
