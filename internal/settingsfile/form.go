@@ -177,11 +177,16 @@ func fieldsByJSONName(t reflect.Type) map[string]reflect.Type {
 
 // visitFields visits the fields of a mapping, including those merged by <<.
 func (f *formChecker) visitFields(node *yaml.Node, path string, visit func(key, value *yaml.Node)) {
+	// A merge may repeat another one many times over: each mapping is merged once.
+	f.visitUnmerged(node, path, map[*yaml.Node]bool{node: true}, visit)
+}
+
+func (f *formChecker) visitUnmerged(node *yaml.Node, path string, merged map[*yaml.Node]bool, visit func(key, value *yaml.Node)) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if key.ShortTag() == "!!merge" {
-			f.visitMergedFields(resolveAlias(value), path, visit)
+			f.visitMergedFields(resolveAlias(value), path, merged, visit)
 			continue
 		}
 		if line, twice := seen[key.Value]; twice {
@@ -192,18 +197,17 @@ func (f *formChecker) visitFields(node *yaml.Node, path string, visit func(key, 
 	}
 }
 
-func (f *formChecker) visitMergedFields(value *yaml.Node, path string, visit func(key, value *yaml.Node)) {
-	if f.activeNodes[value] {
+func (f *formChecker) visitMergedFields(value *yaml.Node, path string, merged map[*yaml.Node]bool, visit func(key, value *yaml.Node)) {
+	if merged[value] {
 		return
 	}
-	f.activeNodes[value] = true
-	defer delete(f.activeNodes, value)
+	merged[value] = true
 	switch value.Kind {
 	case yaml.MappingNode:
-		f.visitFields(value, path, visit)
+		f.visitUnmerged(value, path, merged, visit)
 	case yaml.SequenceNode:
 		for _, item := range value.Content {
-			f.visitMergedFields(resolveAlias(item), path, visit)
+			f.visitMergedFields(resolveAlias(item), path, merged, visit)
 		}
 	}
 }
@@ -277,8 +281,8 @@ func (f *formChecker) checkScalar(node *yaml.Node, t reflect.Type, path string) 
 		good = good && number && value == math.Trunc(value) && value >= -limit && value < limit
 	case reflect.Float32, reflect.Float64:
 		want = "a number"
-		_, number := parseNumber(node)
-		good = good && number
+		value, number := parseNumber(node)
+		good = good && number && (t.Kind() == reflect.Float64 || math.Abs(value) <= math.MaxFloat32)
 	case reflect.String:
 		want = "text" // numbers and other scalars are accepted as text
 	default:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package settingsfile reads the component configuration of a program: a YAML file with apiVersion
-// and kind that decodes into a Go type. It reports all errors at once, each with file, line, column
-// and field path.
+// and kind that decodes into a Go type. It reports all errors of form at once, each with file,
+// line, column and field path.
 //
 // It does not know any configuration. Their types, defaults and rules belong to the programs.
 package settingsfile
