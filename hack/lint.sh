@@ -13,9 +13,10 @@ if [ -n "$unformatted" ]; then
   echo "$unformatted" >&2
   exit 1
 fi
-unlicensed="$(git ls-files -co --exclude-standard '*.go' | xargs grep -LE 'SPDX-License-Identifier: Apache-2.0|^// Code generated ')" || true
+unlicensed="$(git ls-files -co --exclude-standard '*.go' | grep -v '/zz_generated[^/]*$' |
+  xargs awk 'FNR == 1 && $0 != "// SPDX-License-Identifier: Apache-2.0" { print FILENAME }')"
 if [ -n "$unlicensed" ]; then
-  echo "no line // SPDX-License-Identifier: Apache-2.0:" >&2
+  echo "the first line is not // SPDX-License-Identifier: Apache-2.0:" >&2
   echo "$unlicensed" >&2
   exit 1
 fi

@@ -37,7 +37,7 @@ func main() {
 
 func run(args []string) ([]finding, error) {
 	listed := append([]string{"ls-files", "-co", "--exclude-standard", "--"}, args...)
-	out, err := exec.Command("git", listed...).Output()
+	out, err := exec.Command("git", append([]string{"-c", "core.quotePath=false"}, listed...)...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("listing files: %w", err)
 	}
@@ -80,7 +80,7 @@ func checkFile(file string) ([]finding, error) {
 	case ".md":
 		return checkMarkdown(file, raw), nil
 	case ".cue":
-		return checkComments(file, raw, "//"), nil
+		return checkCUE(file, raw)
 	}
 	return checkComments(file, raw, "#"), nil
 }

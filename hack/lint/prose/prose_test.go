@@ -154,3 +154,12 @@ func TestSubjects(t *testing.T) {
 		assert.Equal(t, want, commitSubjectPattern.MatchString(text), text)
 	}
 }
+
+// TestCUE checks comments and literals of CUE, also literals with expressions.
+func TestCUE(t *testing.T) {
+	found, err := checkCUE("a.cue", []byte("// The file is\n// gone.\nimport \"x.org/what\"\na: \"the file \\(b) is gone\"\nb: \"good text\"\n"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"1 turn", "4 turn"}, rulesOf(found))
+	_, err = checkCUE("a.cue", []byte("a: {"))
+	require.Error(t, err)
+}
