@@ -12,7 +12,7 @@ mkdir -p "$pictures"
 
 # screen records the first lines of a command that runs in a terminal: screen FILE LINES COMMAND.
 screen() {
-  GOFLAGS='' go run github.com/charmbracelet/freeze@v0.2.2 --execute "bash -c '$3 || true'" --lines "0,$2" \
+  GOFLAGS='' go run github.com/charmbracelet/freeze@v0.2.2 --execute.timeout 5m --execute "bash -c '$3 || true'" --lines "0,$2" \
     --font.family "ui-monospace, monospace" --padding 20 --output "$pictures/$1"
 }
 
