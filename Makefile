@@ -30,7 +30,7 @@ demo: demo-parts build local-up ## apply a landscape on real API servers, change
 
 .PHONY: demo-parts
 demo-parts:
-	@echo "The demonstration: 1. build pergola, 2. build and start the local clusters (the first time 4 to 12 minutes on two cores, then 10 seconds), 3. run its steps (three to six minutes)."
+	@echo "The demonstration: 1. build pergola, 2. build and start the local clusters (the first time 4 to 12 minutes on two cores, then 10 seconds), 3. run its steps (four to eight minutes)."
 
 .PHONY: demo-recover
 demo-recover: build $(LOCAL) ## lose all clusters and restore them from Git, etcd snapshots and a backup (own clusters, Linux)
