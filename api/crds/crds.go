@@ -43,7 +43,7 @@ func Get(group, kind string) *apiextensionsv1.CustomResourceDefinition {
 	if group == "" || strings.ContainsAny(group+kind, `*?[]\/_`) {
 		return nil
 	}
-	// Our resource names are regular, so that reading one file is enough (TestGet).
+	// Our resource names are regular, so that reading one file is enough.
 	resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: group, Kind: kind})
 	for _, crd := range readDefinitions(group + "_" + resource.Resource + ".yaml") {
 		if crd.Spec.Names.Kind == kind {

@@ -43,7 +43,7 @@ func TestDiffOfARemovedShoot(t *testing.T) {
 			assert.Equal(t, 1, o.code, "%+v", o)
 			assert.Contains(t, o.stdout, "\n1 to change, 1 held, ")
 			assert.Contains(t, o.stdout, "! Shoot garden-local/local  (removal is held: its file no longer exists)\n")
-			assert.Contains(t, o.stdout, "Note: Shoot garden-local/local: its file no longer exists, but this version cannot delete a Shoot with everything that runs for it. To keep it, put shoot.yaml back; to delete it manually, "+
+			assert.Contains(t, o.stdout, "Note: Shoot garden-local/local: its file no longer exists, but this version cannot delete a Shoot with everything that runs for it. To keep it, put shoot.yaml back; to delete the object alone and leave the rest running, "+
 				"first run, on cluster virtual: kubectl annotate shoot -n garden-local local confirmation.gardener.cloud/deletion=true\n")
 			assert.Equal(t, 1, strings.Count(o.stdout+o.stderr, "this version cannot delete"), "what to do is said once")
 			assert.Contains(t, o.stdout, "~ Project local")

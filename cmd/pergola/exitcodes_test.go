@@ -94,7 +94,7 @@ func TestExitCodes(t *testing.T) {
 	for path, cmd := range runnableCommands(newRoot()) {
 		row, known := rows[path]
 		if strings.HasPrefix(path, "hook") {
-			continue // TestHook: Git determines its arguments and its exit code
+			continue // TestHookRefused: Git determines its arguments and its exit code
 		}
 		require.True(t, known, "pergola %s has no row: what does it exit with?", path)
 		if cmd.Flags().Lookup("kubeconfig") != nil && cmd.Flags().Lookup("log-level") == nil && path != "backup" && path != "restore" {

@@ -17,7 +17,7 @@ func RemovalHoldText(ref apply.Ref) string {
 		return fmt.Sprintf("its file no longer exists; the Garden is deleted, with everything that runs for it, once its deletion is confirmed. "+
 			"To keep it, put the file back; to confirm: kubectl annotate %s %s=true", apply.KubectlName(ref), owner.AnnotationConfirmDeletion)
 	}
-	return fmt.Sprintf("its file no longer exists, but this version cannot delete a %s with everything that runs for it. To keep it, put the file back; to delete it manually, first run: "+
+	return fmt.Sprintf("its file no longer exists, but this version cannot delete a %s with everything that runs for it. To keep it, put the file back; to delete the object alone and leave the rest running, first run: "+
 		"kubectl annotate %s %s=true", ref.Kind, apply.KubectlName(ref), owner.AnnotationConfirmDeletion)
 }
 

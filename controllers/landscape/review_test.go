@@ -120,7 +120,7 @@ func TestRemovedOwnersAreHeld(t *testing.T) {
 	require.Len(t, held, 1)
 	assert.Equal(t, "Shoot default/removed", held[0].Object)
 	assert.Contains(t, held[0].Reason, "its file no longer exists")
-	const stuck = "this version cannot delete a Shoot with everything that runs for it. To keep it, put the file back; to delete it manually, first run, on cluster virtual: " +
+	const stuck = "this version cannot delete a Shoot with everything that runs for it. To keep it, put the file back; to delete the object alone and leave the rest running, first run, on cluster virtual: " +
 		"kubectl annotate shoot -n default removed confirmation.gardener.cloud/deletion=true"
 	assert.Contains(t, held[0].Reason, stuck, "at once, and not after somebody has approved it")
 	assert.Empty(t, held[0].Approval, "no approval would lead anywhere")

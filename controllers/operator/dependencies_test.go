@@ -73,8 +73,8 @@ func TestReadyAfterARestart(t *testing.T) {
 	}
 }
 
-// TestIsWaitingForMovesFrom: waitsFor is true only if the last failure has no cause but moved
-// objects. Earlier failures do not count.
+// TestIsWaitingForMovesFrom: isWaitingForMovesFrom is true only if the last failure has no cause
+// but moved objects. Earlier failures do not count.
 func TestIsWaitingForMovesFrom(t *testing.T) {
 	for name, test := range map[string]struct {
 		status gardencorev1beta1.ConditionStatus

@@ -163,8 +163,8 @@ func (s *landscapeReconciler) updateHeldStatus(here []landscapev1alpha1.HeldDele
 func restoreHeldReasons(now, before []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.HeldDeletion {
 	for i := range now {
 		for _, h := range before {
-			// A HasMoved reason is obsolete: it says that the object goes once other landscapes are
-			// synced, and they are.
+			// An IsMoveSuspected reason is obsolete: it says that the object goes once other
+			// landscapes are synced, and they are.
 			if h.Approval != "" && h.Cluster == now[i].Cluster && h.Object == now[i].Object && !h.Why.IsMoveSuspected() {
 				now[i].Why = permit.HeldReason(now[i].Why, h.Why)
 				now[i].Reason = now[i].Why.String()

@@ -71,7 +71,7 @@ var healthScenarios = map[string]healthScenario{
 
 // scenariosInOtherTests maps upstream's other scenarios to the test that covers each.
 var scenariosInOtherTests = map[string]string{
-	"gardener-class-foreign": "TestClasses", "gardener-create-plain": "TestClasses", "gardener-create-brotli": "TestFollows", "gardener-ignore-managedresource": "TestFollows",
+	"gardener-class-foreign": "TestClasses", "gardener-create-plain": "TestClasses", "gardener-create-brotli": "TestAppliesChangesAndRepairsDrift", "gardener-ignore-managedresource": "TestAppliesChangesAndRepairsDrift",
 }
 
 // TestHealthScenarios plays upstream's scenarios of the health controller.

@@ -14,7 +14,7 @@
 // learn to read data of the new key, and only then write with it. It is Prepared once everything
 // was rewritten.
 //
-// rewrite.go rewrites the objects of one cluster, and gardenletrequests.go requests operations from
+// gardenletrequests.go requests operations from
 // gardenlets. Other packages run the steps (controllers/owner), make secrets (secrets), and define
 // which operation is allowed when (schemas).
 package rotation
