@@ -162,7 +162,7 @@ func testLostVirtualGarden(s *deletionStage, before clusterobjects.Objects) {
 	require.NoError(s, r.Delete(s.context(), "local", metav1.DeleteOptions{}))
 	_, err = s.apply(0)
 	require.Error(s, err)
-	s.requireLastOperation("Delete", "Error", "not confirmed")
+	s.requireLastOperation("Delete", "Error", "until it is confirmed")
 	s.annotate(r, "local", owner.AnnotationConfirmDeletion, "true")
 	require.NoError(s, s.api[landscape.Runtime].Resource(deployments).Namespace("garden").Delete(s.context(), "virtual-garden-kube-apiserver", metav1.DeleteOptions{}))
 	s.removeGarden()
