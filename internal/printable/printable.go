@@ -29,7 +29,7 @@ func Line(s string) string {
 func Truncate(s string, limit int) string {
 	s = strings.Join(strings.Fields(Line(s)), " ")
 	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "…"
+		return string(r[:limit-1]) + "…"
 	}
 	return s
 }
