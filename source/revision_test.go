@@ -88,7 +88,7 @@ func TestRevisionsMatchGit(t *testing.T) {
 		"nowhere":  {refused: "not found in " + repo.Work + ": give a branch, a tag or a commit"},
 		"nowhere~": {refused: `"nowhere" is not found in`},
 		"maim@{1}": {refused: `"maim" is not found in`},
-		"main~9":   {refused: `the history of main ends 2 commits before it, "~9" leads further`},
+		"main~9":   {refused: `the history of main ends 2 commits before it, and "~9" leads further`},
 		"main^3":   {refused: `main has 2 parents, and "^3" is not one of them`}, "HEAD~99999999999999999999": {refused: `"~99999999999999999999" after HEAD`},
 		"main@{99}":                    {refused: `"@{99}"`},
 		"main@{nonsense}":              {refused: `"@{nonsense}"`},
