@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Register registers a collector, or replaces it by the equal one that another instance in this
-// process has registered.
+// Register registers a collector, or replaces it by the equal collector of another instance in
+// this process.
 func Register[T prometheus.Collector](to prometheus.Registerer, collector *T) error {
 	err := to.Register(*collector)
 	if already := (prometheus.AlreadyRegisteredError{}); errors.As(err, &already) {

@@ -21,7 +21,7 @@ import (
 type Settings interface {
 	// Default sets unset fields.
 	Default()
-	// Validate checks the values after Default. Paths of fields are those of the file.
+	// Validate checks the values after Default. Errors have the field paths of the file.
 	Validate() field.ErrorList
 }
 

@@ -147,7 +147,7 @@ func referenceRules() []rule {
 			ID: strings.ToLower(kind) + "/references", Kind: kind, Language: "go", File: "schemas/crosscheck/references.go", Scope: "landscape", Severity: schemas.SeverityError, Class: schemas.ClassStatic, Fields: slices.Compact(fields),
 			Title:  "Objects that " + withArticle(kind) + " refers to exist",
 			Doc:    "The object is declared in the landscape. List objects that are created manually, by another tool or through the API under spec.external in landscape.yaml.",
-			Source: "plugin/pkg/global/resourcereferencemanager; pkg/gardenlet and pkg/operator wait for what is missing",
+			Source: "plugin/pkg/global/resourcereferencemanager; pkg/gardenlet and pkg/operator wait for missing objects",
 		}, func(c *checker) {
 			for _, r := range refs {
 				visitValues(c.object(), r.path, func(path string, value any) { c.checkExists(r, path, value) })

@@ -35,7 +35,7 @@ func (f finding) String() string {
 //go:embed patterns.txt
 var patternLines string
 
-// A phrase is one that this project does not use, with better words.
+// phrase is an unwanted turn with better words.
 type phrase struct {
 	pattern *regexp.Regexp
 	better  string
